@@ -1,0 +1,92 @@
+//! Time as an argument: every instant in the crate comes from a [`Clock`], so a test can set it.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+/// An instant in milliseconds since the Unix epoch, the one unit used for leases, deadlines and ages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// From milliseconds since the Unix epoch.
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since the Unix epoch, rounded down: the unit of DynamoDB's TTL attribute.
+    pub const fn as_secs(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
+    /// This instant moved later; saturates instead of overflowing.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(millis(duration)))
+    }
+
+    /// This instant moved earlier; saturates instead of overflowing.
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(millis(duration)))
+    }
+
+    /// How long after `earlier` this is; zero if it is not after it.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Where the time comes from. Cheap to clone.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    /// The machine's clock.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+    pub fn system() -> Self {
+        Self::from_fn(|| {
+            let since = std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .unwrap_or(Duration::ZERO);
+            Timestamp(millis(since))
+        })
+    }
+
+    /// A clock that a test or an emulator drives.
+    pub fn from_fn(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// The present instant.
+    pub fn now(&self) -> Timestamp {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_never_underflow() {
+        let (a, b) = (Timestamp::from_millis(5), Timestamp::from_millis(9));
+        assert_eq!(b.since(a), Duration::from_millis(4));
+        assert_eq!(a.since(b), Duration::ZERO);
+        assert_eq!(Timestamp::from_millis(i64::MAX).plus(Duration::MAX).as_millis(), i64::MAX);
+        assert_eq!(Timestamp::from_millis(-1).as_secs(), -1);
+    }
+}

@@ -1,0 +1,200 @@
+//! What identifies and describes one delivery of one SQS message.
+
+use std::fmt;
+
+use crate::clock::Timestamp;
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The identifier, or `None` for an empty text, which names nothing.
+            pub fn new(text: impl Into<String>) -> Option<Self> {
+                let text = text.into();
+                (!text.is_empty()).then_some(Self(text))
+            }
+
+            /// The identifier as SQS wrote it.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+text_id!(
+    /// Names a message; the only thing `batchItemFailures` may contain. Never empty: an empty identifier makes
+    /// Lambda treat the whole batch as failed.
+    MessageId
+);
+text_id!(
+    /// The right to delete or hide one delivery. A new one comes with every receive.
+    ReceiptHandle
+);
+text_id!(
+    /// The group inside which a FIFO queue keeps order. Standard queues carry it too (fair queues), so it never
+    /// tells that a queue is FIFO.
+    MessageGroupId
+);
+
+/// The queue a record came from, read from its ARN.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct QueueArn {
+    partition: String,
+    region: String,
+    account: String,
+    name: String,
+}
+
+impl QueueArn {
+    /// Reads `arn:PARTITION:sqs:REGION:ACCOUNT:NAME`; `None` for anything else.
+    pub fn parse(arn: &str) -> Option<Self> {
+        let mut parts = arn.splitn(6, ':');
+        let ("arn", partition, "sqs") = (parts.next()?, parts.next()?, parts.next()?) else { return None };
+        let (region, account, name) = (parts.next()?, parts.next()?, parts.next()?);
+        let complete = ![partition, region, account, name].contains(&"") && !name.contains(':');
+        complete.then(|| Self {
+            partition: partition.into(),
+            region: region.into(),
+            account: account.into(),
+            name: name.into(),
+        })
+    }
+
+    /// The queue's name, the value of the `queue` metric dimension.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the queue is FIFO: SQS requires the suffix `.fifo` of every FIFO queue and of no other.
+    pub fn is_fifo(&self) -> bool {
+        self.name.ends_with(".fifo")
+    }
+
+    /// The queue's URL, or `None` in a partition whose domain is not known here: set `QUEUE_URL` there.
+    pub fn url(&self) -> Option<String> {
+        let domain = match self.partition.as_str() {
+            "aws" | "aws-us-gov" => "amazonaws.com",
+            "aws-cn" => "amazonaws.com.cn",
+            "aws-eusc" => "amazonaws.eu",
+            _ => return None,
+        };
+        Some(format!("https://sqs.{}.{domain}/{}/{}", self.region, self.account, self.name))
+    }
+}
+
+/// One delivery of a message, as far as it could be read.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Place in the batch, from 0: the only name of a record without an identifier.
+    pub position: usize,
+    /// `None` if absent, null or empty: such a record cannot be reported.
+    pub message_id: Option<MessageId>,
+    /// `None` if absent: such a record's visibility cannot be changed.
+    pub receipt_handle: Option<ReceiptHandle>,
+    /// The queue; `None` if the ARN is absent or unreadable.
+    pub queue: Option<QueueArn>,
+    /// The message group, on FIFO and fair queues.
+    pub group: Option<MessageGroupId>,
+    /// The deduplication id, kept when a message is moved to the dead-letter queue.
+    pub deduplication_id: Option<String>,
+    /// How often SQS has handed the message out, at least 1.
+    pub receive_count: u32,
+    /// When the producer's message reached SQS.
+    pub sent_at: Option<Timestamp>,
+    /// When the message was first handed out.
+    pub first_received_at: Option<Timestamp>,
+    /// The X-Ray header of the sender.
+    pub trace_header: Option<String>,
+    /// Message attributes of type String or Number, kept when a message is moved to the dead-letter queue.
+    pub attributes: Vec<TextAttribute>,
+    /// The message body, or why there is none.
+    pub body: Result<String, RecordError>,
+}
+
+/// A message attribute that holds text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextAttribute {
+    /// The attribute's name.
+    pub name: String,
+    /// `String` or `Number`, with an optional custom label behind a dot.
+    pub data_type: String,
+    /// The value as text.
+    pub value: String,
+}
+
+impl Record {
+    /// Whether the record came from a FIFO queue.
+    pub fn is_fifo(&self) -> bool {
+        self.queue.as_ref().is_some_and(QueueArn::is_fifo)
+    }
+}
+
+/// Why a record cannot be used at all. It fails that record, never its batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// The record is a number, a list or the like.
+    #[error("the record is not a JSON object")]
+    NotAnObject,
+    /// The record has no `body`, or it is null.
+    #[error("the record has no body")]
+    BodyMissing,
+    /// The `body` is JSON but not a string; SQS only sends text.
+    #[error("the record's body is not a string")]
+    BodyNotText,
+}
+
+impl RecordError {
+    /// The reason in logs and on dead-lettered messages.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NotAnObject => "RECORD_NOT_AN_OBJECT",
+            Self::BodyMissing => "BODY_MISSING",
+            Self::BodyNotText => "BODY_NOT_TEXT",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_identifier_names_nothing() {
+        assert_eq!(MessageId::new(""), None);
+        assert_eq!(MessageId::new("m-1").unwrap().as_str(), "m-1");
+    }
+
+    #[test]
+    fn the_queue_url_follows_the_partition() {
+        let url = |arn| QueueArn::parse(arn).unwrap().url();
+        let cases = [
+            ("arn:aws:sqs:eu-west-1:111122223333:orders", "https://sqs.eu-west-1.amazonaws.com/111122223333/orders"),
+            ("arn:aws-cn:sqs:cn-north-1:1:q", "https://sqs.cn-north-1.amazonaws.com.cn/1/q"),
+            ("arn:aws-us-gov:sqs:us-gov-west-1:1:q", "https://sqs.us-gov-west-1.amazonaws.com/1/q"),
+            ("arn:aws-eusc:sqs:eusc-de-east-1:1:q.fifo", "https://sqs.eusc-de-east-1.amazonaws.eu/1/q.fifo"),
+        ];
+        for (arn, expected) in cases {
+            assert_eq!(url(arn).as_deref(), Some(expected));
+        }
+        assert_eq!(url("arn:aws-unknown:sqs:r:1:q"), None);
+    }
+
+    #[test]
+    fn only_complete_sqs_arns_are_read() {
+        for arn in ["", "arn:aws:sns:r:1:t", "arn:aws:sqs:r:1", "arn:aws:sqs:r:1:", "arn:aws:sqs:r:1:a:b"] {
+            assert_eq!(QueueArn::parse(arn), None, "{arn}");
+        }
+        assert!(QueueArn::parse("arn:aws:sqs:r:1:q.fifo").unwrap().is_fifo());
+        assert!(!QueueArn::parse("arn:aws:sqs:r:1:fifo").unwrap().is_fifo());
+    }
+}
