@@ -7,3 +7,8 @@ pub mod money;
 pub mod order;
 pub mod queue;
 pub mod record;
+pub mod decision;
+pub mod ledger;
+pub mod gateway;
+pub mod charge;
+pub mod telemetry;

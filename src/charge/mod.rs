@@ -1,0 +1,110 @@
+//! One order -> one decision. The only place that knows the ledger and the gateway together.
+//!
+//! [`OneShotCharge`] and [`TwoPhaseCharge`] are the two algorithms; what they share (claiming the order, turning
+//! what the ledger says into a decision, recording the result) is the [`desk`]. Whatever fails, the rule is the
+//! same: the message is acknowledged only when the ledger says so, and money is sent only under a lease.
+
+use std::{future::Future, time::Duration};
+
+use crate::{
+    clock::Timestamp,
+    decision::Decision,
+    order::Order,
+    record::MessageId,
+};
+
+mod desk;
+mod one_shot;
+mod two_phase;
+
+pub use self::{
+    desk::{Desk, Rules},
+    one_shot::{LookUp, OneShotCharge},
+    two_phase::TwoPhaseCharge,
+};
+
+/// How long before the invocation's deadline nothing more is sent.
+pub const STOP_SENDING: Duration = Duration::from_millis(1500);
+
+/// What is done with one order. A fork with another step than a charge implements this.
+pub trait Step: Send + Sync {
+    /// Works on one order and decides about its message. Never fails: a failure is a decision.
+    fn run(&self, order: &Order, delivery: &Delivery) -> impl Future<Output = Outcome> + Send;
+}
+
+/// What a step needs to know of the message that brought the order.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// The message.
+    pub message_id: Option<MessageId>,
+    /// How often it was received.
+    pub receive_count: u32,
+    /// When it reached SQS.
+    pub sent_at: Option<Timestamp>,
+    /// When the work must have ended.
+    pub deadline: Timestamp,
+}
+
+/// The decision, and what was seen on the way to it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What becomes of the message.
+    pub decision: Decision,
+    /// For logs and metrics.
+    pub facts: Facts,
+}
+
+/// What was seen while one order was worked on.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// How many owners the record has had.
+    pub fence: Option<u64>,
+    /// The provider's name of the charge.
+    pub charge_id: Option<String>,
+    /// The last error with its whole chain of causes.
+    pub error: Option<String>,
+    /// Whether the owner before was cut off.
+    pub took_over: bool,
+    /// What the batch should know of the ledger's and the provider's health.
+    pub health: Health,
+    /// What somebody should be woken for.
+    pub alarm: Option<Alarm>,
+    /// Time spent waiting for the provider.
+    pub provider_time: Option<Duration>,
+    /// Time spent waiting for the ledger.
+    pub store_time: Option<Duration>,
+}
+
+/// What one record tells about those it depends on; the batch's breaker counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Health {
+    /// Nothing is wrong with them.
+    #[default]
+    Fine,
+    /// The ledger or the provider could not be reached or refused us.
+    Failing,
+    /// The provider asked for a pause, or the credential is wrong: no record should be begun.
+    Stop,
+}
+
+/// What somebody should be woken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alarm {
+    /// The money moved and the ledger could not be told; the next delivery finds out.
+    ChargedNotRecorded,
+    /// Two charges of one order are known.
+    DoubleChargeDetected,
+    /// A charge was made that the record cannot hold.
+    ChargeContradictsRecord,
+    /// The provider refuses the credential.
+    AuthConfig,
+    /// The ledger holds a record that this version does not understand.
+    RecordUnreadable,
+}
+
+impl Outcome {
+    /// A decision about which nothing else is known.
+    pub fn of(decision: Decision) -> Self {
+        Self { decision, facts: Facts::default() }
+    }
+}

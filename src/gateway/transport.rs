@@ -1,0 +1,92 @@
+//! HTTP to the provider: one pool, and a clear line between "never sent" and "anything may have happened".
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
+
+use super::{GatewayError, GatewayErrorKind};
+
+/// Longest time to open a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest body that is read.
+const BODY_LIMIT: usize = 1024 * 1024;
+/// How long an idle connection is kept; providers close theirs after about a minute.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// What silence proves.
+const SILENT: GatewayErrorKind = GatewayErrorKind::Unknown { server_error: false };
+
+/// A pooled HTTP/1.1 client that follows no redirects and reads at most 1 MiB of a body. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Transport {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+}
+
+impl Transport {
+    /// A client with the public roots, TLS 1.2 at least. The TLS stack is the one of the AWS SDK.
+    ///
+    /// # Errors
+    /// The TLS library refuses its own defaults.
+    pub fn new() -> Result<Self, rustls::Error> {
+        let mut http = HttpConnector::new();
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let https = HttpsConnectorBuilder::new()
+            .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())?
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(http);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .build(https);
+        Ok(Self { client })
+    }
+
+    /// Sends a request and reads the whole answer, all within `within`.
+    ///
+    /// # Errors
+    /// [`GatewayErrorKind::NotSent`] if no connection came about; [`GatewayErrorKind::Unknown`] for everything
+    /// after that: the provider may have acted on what it had received.
+    pub async fn send(&self, request: Request<Full<Bytes>>, within: Duration) -> Result<Response<Bytes>, GatewayError> {
+        let exchange = async {
+            let response = self.client.request(request).await.map_err(|error| {
+                let (kind, context) = match error.is_connect() {
+                    true => (GatewayErrorKind::NotSent, "no connection"),
+                    false => (SILENT, "the connection broke"),
+                };
+                GatewayError { source: Some(Box::new(error)), ..GatewayError::new(kind, context) }
+            })?;
+            let (head, body) = response.into_parts();
+            let body = Limited::new(body, BODY_LIMIT).collect().await.map_err(|error| GatewayError {
+                source: Some(error),
+                ..GatewayError::new(SILENT, "the answer could not be read to its end")
+            })?;
+            Ok(Response::from_parts(head, body.to_bytes()))
+        };
+        tokio::time::timeout(within, exchange)
+            .await
+            .unwrap_or_else(|_elapsed| Err(GatewayError::new(SILENT, "no answer in time")))
+    }
+}
+
+/// `Retry-After` in seconds or as a date, clamped to 1 s to 900 s.
+pub(super) fn retry_after(headers: &http::HeaderMap, now: crate::clock::Timestamp) -> Option<Duration> {
+    let value = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.trim();
+    let seconds = match value.parse::<u64>() {
+        Ok(seconds) => seconds,
+        Err(_) => {
+            let date = httpdate::parse_http_date(value).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+            date.as_secs().saturating_sub(u64::try_from(now.as_secs()).unwrap_or(0))
+        }
+    };
+    Some(Duration::from_secs(seconds.clamp(1, 900)))
+}

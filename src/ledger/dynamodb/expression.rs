@@ -1,0 +1,268 @@
+//! Each transition as one `UpdateItem`: what it writes and the condition it rests on.
+//!
+//! Attribute names always stand behind `#`, because `state`, `owner`, `error` and others are reserved words.
+
+use super::item::{Value, number, text};
+use crate::ledger::{
+    VERSION,
+    entry::{Attention, Owner, State},
+    transition::{Begin, Evidence, Intent, Left, Refused},
+};
+
+/// The parts of an `UpdateItem` call.
+#[derive(Debug, Default)]
+pub(super) struct Expression {
+    set: Vec<String>,
+    remove: Vec<&'static str>,
+    condition: String,
+    /// The expression attribute values.
+    pub(super) values: Vec<(String, Value)>,
+}
+
+/// The conditions that several transitions share.
+const MINE: &str = "#owner = :owner AND #fence = :fence AND #version = :version";
+const LIVE: &str = "#state IN (:claimed, :prepared, :sent)";
+const HANDLE_IS: &str = "#version = :version AND #handle = :handle AND #state IN (:prepared, :held)";
+
+impl Expression {
+    /// An expression that writes only if `condition` holds.
+    fn when(condition: impl Into<String>) -> Self {
+        Self { condition: condition.into(), ..Self::default() }
+    }
+
+    /// Gives a value to a name in the condition.
+    fn bind(mut self, name: &str, value: Value) -> Self {
+        self.values.push((format!(":{name}"), value));
+        self
+    }
+
+    fn version(self) -> Self {
+        self.bind("version", number(VERSION))
+    }
+
+    fn mine(self, mine: &Owner) -> Self {
+        self.version().bind("owner", text(&mine.token)).bind("fence", number(mine.fence))
+    }
+
+    /// Binds states under their own names in lower case.
+    fn states(self, states: &[State]) -> Self {
+        states.iter().fold(self, |expression, state| {
+            expression.bind(&state.as_str().to_ascii_lowercase(), text(state.as_str()))
+        })
+    }
+
+    fn live(self) -> Self {
+        self.states(&[State::Claimed, State::Prepared, State::Sent])
+    }
+
+    /// `attribute = value`.
+    fn set(mut self, attribute: &str, value: Value) -> Self {
+        self.set.push(format!("#{attribute} = :new_{attribute}"));
+        self.bind(&format!("new_{attribute}"), value)
+    }
+
+    /// `attribute = value`, unless it has one.
+    fn set_once(mut self, attribute: &str, value: Value) -> Self {
+        self.set.push(format!("#{attribute} = if_not_exists(#{attribute}, :new_{attribute})"));
+        self.bind(&format!("new_{attribute}"), value)
+    }
+
+    /// `attribute = attribute + 1`, from 0.
+    fn increment(mut self, attribute: &str) -> Self {
+        self.set.push(format!("#{attribute} = if_not_exists(#{attribute}, :zero) + :one"));
+        self.bind("zero", number(0)).bind("one", number(1))
+    }
+
+    fn set_state(self, state: State) -> Self {
+        self.set("state", text(state.as_str()))
+    }
+
+    fn remove(mut self, attributes: &[&'static str]) -> Self {
+        self.remove.extend(attributes);
+        self
+    }
+
+    /// `attribute = value`, or no attribute.
+    fn set_or_remove(self, attribute: &'static str, value: Option<&String>) -> Self {
+        match value {
+            Some(value) => self.set(attribute, text(value)),
+            None => self.remove(&[attribute]),
+        }
+    }
+
+    /// The update expression.
+    pub(super) fn update(&self) -> String {
+        let removals: Vec<String> = self.remove.iter().map(|attribute| format!("#{attribute}")).collect();
+        match removals.is_empty() {
+            true => format!("SET {}", self.set.join(", ")),
+            false => format!("SET {} REMOVE {}", self.set.join(", "), removals.join(", ")),
+        }
+    }
+
+    /// The condition expression.
+    pub(super) fn condition(&self) -> &str {
+        &self.condition
+    }
+}
+
+impl From<&Intent> for Expression {
+    fn from(intent: &Intent) -> Self {
+        match intent {
+            Intent::Begin(begin) => self::begin(begin),
+            Intent::NewAttempt(begin) => new_attempt(begin),
+            Intent::HoldMissing { begin, reason } => {
+                let hold = Self::when("attribute_not_exists(#pk)").set_state(State::Held);
+                first_begin(owned(hold, begin), begin)
+                    .set("held_reason", text(reason))
+                    .set("attention", text(Attention::Held.as_str()))
+            }
+            Intent::StoreHandle { mine, handle, now } => {
+                Self::when(format!("{MINE} AND #state = :claimed AND attribute_not_exists(#handle)"))
+                    .mine(mine)
+                    .states(&[State::Claimed])
+                    .set_state(State::Prepared)
+                    .set("handle", text(handle))
+                    .set("state_changed_at", number(now.as_millis()))
+                    .set_once("first_sent_at", number(now.as_millis()))
+            }
+            Intent::ReplaceHandle { mine, old, new, now } => {
+                Self::when(format!("{MINE} AND #state = :prepared AND #handle = :old"))
+                    .mine(mine)
+                    .states(&[State::Prepared])
+                    .bind("old", text(old))
+                    .set("handle", text(new))
+                    .increment("handle_generation")
+                    .set("state_changed_at", number(now.as_millis()))
+            }
+            Intent::Resend { mine, now } => Self::when(format!("{MINE} AND #state IN (:claimed, :sent)"))
+                .mine(mine)
+                .states(&[State::Claimed, State::Sent])
+                .set_state(State::Sent)
+                .set("state_changed_at", number(now.as_millis()))
+                .set_once("first_sent_at", number(now.as_millis())),
+            Intent::Pay { evidence, charge_id, request_id, now, expires_at } => proven_by(evidence)
+                .set_state(State::Paid)
+                .set("charge_id", text(charge_id))
+                .set_or_remove("provider_request_id", request_id.as_ref())
+                .set("state_changed_at", number(now.as_millis()))
+                .set("expires_at", number(*expires_at))
+                .remove(&["lease_until", "error", "held_reason", "attention"]),
+            Intent::Decline { refused, error, now, expires_at } => refused_by(refused)
+                .set_state(State::Declined)
+                .set("error", text(error))
+                .set("state_changed_at", number(now.as_millis()))
+                .set("expires_at", number(*expires_at))
+                .remove(&["lease_until", "held_reason", "attention"]),
+            Intent::Release { mine, error, left } => {
+                let release = Self::when(format!("{MINE} AND {LIVE}"))
+                    .mine(mine)
+                    .live()
+                    .set("lease_until", number(0))
+                    .set("error", text(error));
+                match left {
+                    Left::Untouched => release,
+                    Left::Doubt => release.set("attention", text(Attention::Unsettled.as_str())),
+                    Left::NothingSent => release.set_state(State::Claimed).remove(&["first_sent_at"]),
+                }
+            }
+            Intent::Renew { mine, until } => Self::when(format!("{MINE} AND {LIVE}"))
+                .mine(mine)
+                .live()
+                .set("lease_until", number(until.as_millis())),
+            Intent::Hold { mine, reason, now } => Self::when(format!("{MINE} AND {LIVE}"))
+                .mine(mine)
+                .live()
+                .set_state(State::Held)
+                .set("held_reason", text(reason))
+                .set("attention", text(Attention::Held.as_str()))
+                .set("state_changed_at", number(now.as_millis()))
+                .remove(&["lease_until", "expires_at"]),
+        }
+    }
+}
+
+/// Creates the record, or takes over what a dead owner left: one expression for both, so that one call decides.
+fn begin(begin: &Begin) -> Expression {
+    let create = if begin.may_create { "attribute_not_exists(#pk) OR " } else { "" };
+    let condition = format!(
+        "{create}(#version = :new_version AND {LIVE} AND #fingerprint = :new_fingerprint \
+         AND #attempt = :new_attempt AND #provider = :new_provider AND #lease_until < :stale)"
+    );
+    let expression = first_begin(owned(Expression::when(condition), begin), begin)
+        .live()
+        .bind("stale", number(begin.stale_before().as_millis()))
+        .set("lease_until", number(begin.lease_until.as_millis()))
+        .remove(&["expires_at"]);
+    match begin.one_shot {
+        true => expression.set_state(State::Sent).set_once("first_sent_at", number(begin.now.as_millis())),
+        false => expression.set_once("state", text(State::Claimed.as_str())),
+    }
+}
+
+fn new_attempt(begin: &Begin) -> Expression {
+    let condition = "#version = :new_version AND #state = :declined AND #attempt = :before";
+    let expression = owned(Expression::when(condition), begin)
+        .states(&[State::Declined])
+        .bind("before", number(i64::from(begin.attempt).saturating_sub(1)))
+        .set("handle_generation", number(0))
+        .set("state_changed_at", number(begin.now.as_millis()))
+        .set("lease_until", number(begin.lease_until.as_millis()))
+        .remove(&["handle", "error", "charge_id", "provider_request_id", "held_reason", "attention", "expires_at"]);
+    match begin.one_shot {
+        true => expression.set_state(State::Sent).set("first_sent_at", number(begin.now.as_millis())),
+        false => expression.set_state(State::Claimed).remove(&["first_sent_at"]),
+    }
+}
+
+/// What every begin writes: the order, the delivery and the owner.
+fn owned(expression: Expression, begin: &Begin) -> Expression {
+    expression
+        .set("version", number(VERSION))
+        .set("attempt", number(begin.attempt))
+        .set("fingerprint", text(&begin.fingerprint))
+        .set("provider", text(&begin.provider))
+        .set("amount_minor", number(begin.amount_minor))
+        .set("currency", text(&begin.currency))
+        .set_or_remove("message_id", begin.message_id.as_ref())
+        .set("receive_count", number(begin.receive_count))
+        .set("owner", text(&begin.token))
+        .increment("fence")
+}
+
+/// What only the first begin of an order writes; a takeover finds it there.
+fn first_begin(expression: Expression, begin: &Begin) -> Expression {
+    expression
+        .set_once("handle_generation", number(0))
+        .set_once("first_seen_at", number(begin.now.as_millis()))
+        .set_once("state_changed_at", number(begin.now.as_millis()))
+}
+
+fn proven_by(evidence: &Evidence) -> Expression {
+    match evidence {
+        Evidence::Handle(handle) => {
+            Expression::when(HANDLE_IS).states(&[State::Prepared]).bind("handle", text(handle))
+        }
+        Evidence::Attempt(attempt) => {
+            Expression::when("#version = :version AND #attempt = :attempt AND #state IN (:sent, :held)")
+                .states(&[State::Sent])
+                .bind("attempt", number(*attempt))
+        }
+    }
+    .version()
+    .states(&[State::Held])
+}
+
+fn refused_by(refused: &Refused) -> Expression {
+    match refused {
+        Refused::BeforeHandle(mine) => {
+            Expression::when(format!("{MINE} AND #state = :claimed")).mine(mine).states(&[State::Claimed])
+        }
+        Refused::OneShot(mine) => {
+            Expression::when(format!("{MINE} AND #state = :sent")).mine(mine).states(&[State::Sent])
+        }
+        Refused::Sealed(handle) => Expression::when(HANDLE_IS)
+            .version()
+            .states(&[State::Prepared, State::Held])
+            .bind("handle", text(handle)),
+    }
+}

@@ -1,0 +1,140 @@
+//! The ledger in DynamoDB: one `UpdateItem` per transition, judged from the item that a refusal returns.
+
+use std::{collections::HashMap, time::Duration};
+
+use aws_sdk_dynamodb::{
+    Client,
+    config::{retry::RetryConfig, timeout::TimeoutConfig},
+    error::{ProvideErrorMetadata, SdkError},
+    operation::update_item::UpdateItemError,
+    types::{ReturnValue, ReturnValuesOnConditionCheckFailure},
+};
+
+use self::expression::Expression;
+use super::{Applied, Found, Intent, Ledger, LedgerError};
+use crate::order::OrderId;
+
+mod expression;
+mod item;
+
+/// Records in a DynamoDB table.
+#[derive(Clone, Debug)]
+pub struct DynamoDbLedger {
+    client: Client,
+    table: String,
+}
+
+impl DynamoDbLedger {
+    /// A ledger in `table`.
+    pub fn new(client: Client, table: impl Into<String>) -> Self {
+        Self { client, table: table.into() }
+    }
+
+    /// Retries and timeouts that fit inside an invocation: the SDK's own first wait of a second is far too long.
+    pub fn configure(config: aws_sdk_dynamodb::config::Builder) -> aws_sdk_dynamodb::config::Builder {
+        config
+            .retry_config(
+                RetryConfig::standard()
+                    .with_max_attempts(4)
+                    .with_initial_backoff(Duration::from_millis(25))
+                    .with_max_backoff(Duration::from_millis(400)),
+            )
+            .timeout_config(
+                TimeoutConfig::builder()
+                    .operation_attempt_timeout(Duration::from_secs(1))
+                    .operation_timeout(Duration::from_secs(3))
+                    .build(),
+            )
+    }
+
+    /// One cheap call that opens the connection, so that the first order does not wait for it. Its outcome does
+    /// not matter.
+    pub async fn warm(&self) {
+        let key = item::text("order#");
+        let _ = self.client.get_item().table_name(&self.table).key("pk", key).send().await;
+    }
+}
+
+impl Ledger for DynamoDbLedger {
+    async fn apply(&self, order_id: &OrderId, intent: &Intent) -> Result<Applied, LedgerError> {
+        let expression = Expression::from(intent);
+        let update = expression.update();
+        let names = names(&[&update, expression.condition()]);
+        let condition = expression.condition().to_owned();
+        let output = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .key("pk", item::key(order_id))
+            .update_expression(update)
+            .condition_expression(condition)
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(expression.values.into_iter().collect()))
+            .return_values(ReturnValue::AllOld)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .send()
+            .await;
+        match output {
+            Ok(output) => written(intent, output.attributes()),
+            Err(SdkError::ServiceError(error)) if error.err().is_conditional_check_failed_exception() => {
+                let UpdateItemError::ConditionalCheckFailedException(failed) = error.into_err() else {
+                    return Err(unexpected("the refusal carried no item"));
+                };
+                Ok(Applied::Refused(item::found(failed.item())))
+            }
+            Err(error) => Err(ledger_error(error)),
+        }
+    }
+
+    async fn get(&self, order_id: &OrderId) -> Result<Found, LedgerError> {
+        let output = self
+            .client
+            .get_item()
+            .table_name(&self.table)
+            .key("pk", item::key(order_id))
+            .consistent_read(true)
+            .send()
+            .await
+            .map_err(ledger_error)?;
+        Ok(item::found(output.item()))
+    }
+}
+
+/// The record before comes with the answer, and the record after follows from it.
+fn written(intent: &Intent, old: Option<&item::Item>) -> Result<Applied, LedgerError> {
+    let old = match item::found(old) {
+        Found::Nothing => None,
+        Found::Entry(entry) => Some(entry),
+        Found::Unreadable => return Err(unexpected("a record of another version was written to")),
+    };
+    let new = intent.apply(old.as_deref()).ok_or_else(|| unexpected("the record before does not allow this write"))?;
+    Ok(Applied::Written { old, new: Box::new(new) })
+}
+
+/// The placeholders `#name` used by an expression, each standing for the attribute `name`.
+fn names(expressions: &[&str]) -> HashMap<String, String> {
+    let words = expressions.iter().flat_map(|text| text.split(|c: char| !(c.is_ascii_alphanumeric() || "#_".contains(c))));
+    words
+        .filter_map(|word| word.strip_prefix('#'))
+        .map(|name| (format!("#{name}"), name.to_owned()))
+        .collect()
+}
+
+fn unexpected(what: &'static str) -> LedgerError {
+    LedgerError { code: "UnexpectedRecord".to_owned(), source: what.into() }
+}
+
+fn ledger_error<E>(error: SdkError<E>) -> LedgerError
+where
+    E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+{
+    let code = match &error {
+        SdkError::TimeoutError(_) => "Timeout",
+        SdkError::DispatchFailure(failure) if failure.is_timeout() => "Timeout",
+        SdkError::DispatchFailure(_) => "ConnectionFailed",
+        SdkError::ResponseError(_) => "UnreadableAnswer",
+        SdkError::ServiceError(error) => error.err().code().unwrap_or("UnknownError"),
+        _ => "RequestNotBuilt",
+    };
+    LedgerError { code: code.to_owned(), source: Box::new(error) }
+}
