@@ -3,9 +3,16 @@
 //! A batch call that succeeds as a whole may have failed for single entries, so every batch method answers
 //! entry by entry, in the order of the entries it was given.
 
+#[cfg(feature = "aws")]
+pub mod sqs;
+
 use std::{collections::BTreeMap, future::Future, time::Duration};
 
 use crate::record::{MessageGroupId, MessageId, ReceiptHandle, TextAttribute};
+
+/// The most entries a batch call takes, and the most messages a receive returns: cut longer lists with
+/// `chunks(MAX_BATCH)`.
+pub const MAX_BATCH: usize = 10;
 
 /// What became of one entry of a batch call.
 pub type EntryResult<T = ()> = Result<T, EntryError>;
@@ -26,6 +33,8 @@ pub struct EntryError {
 pub struct QueueError {
     /// The call, such as `ReceiveMessage`.
     pub operation: &'static str,
+    /// The queue's error code, such as `QueueDoesNotExist`; `None` if the queue did not answer.
+    pub code: Option<String>,
     /// What went wrong.
     #[source]
     pub source: Box<dyn std::error::Error + Send + Sync>,
