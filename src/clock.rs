@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+
 /// An instant in milliseconds since the Unix epoch, the one unit used for leases, deadlines and ages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
@@ -42,6 +44,23 @@ impl Timestamp {
 
 fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Integers below this are read as epoch seconds, others as milliseconds (the boundary is 1973 in one unit and
+/// 5138 in the other).
+const SECONDS_BELOW: i64 = 100_000_000_000;
+
+/// Reads RFC 3339, or an epoch in seconds or milliseconds; `None` for anything else, or an instant before 1970.
+pub fn parse_instant(text: &str) -> Option<Timestamp> {
+    let millis = match text.parse::<i64>() {
+        Ok(seconds) if seconds < SECONDS_BELOW => seconds.checked_mul(1000)?,
+        Ok(millis) => millis,
+        Err(_) => {
+            let nanos = OffsetDateTime::parse(text, &Rfc3339).ok()?.unix_timestamp_nanos();
+            i64::try_from(nanos.div_euclid(1_000_000)).ok()?
+        }
+    };
+    (millis >= 0).then_some(Timestamp(millis))
 }
 
 /// Where the time comes from. Cheap to clone.

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use crate::{envelope::EnvelopeError, order::OrderError, record::RecordError};
+use crate::{envelope::EnvelopeError, order::OrderError, record::RecordError, telemetry::ErrorChain};
 
 /// The one result of a record. A failure is a decision, never an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,6 +157,24 @@ impl Decision {
             Self::Ack(reason) => reason.to_string(),
             Self::Retry { reason, .. } => reason.to_string(),
             Self::Poison(reason) => reason.to_string(),
+        }
+    }
+}
+
+impl PoisonReason {
+    /// What is wrong in words, where the code alone does not say it.
+    pub fn explain(&self) -> Option<String> {
+        match self {
+            Self::Record(error) => Some(ErrorChain(error).to_string()),
+            Self::Envelope(error) => Some(ErrorChain(error).to_string()),
+            Self::Order(error) => Some(ErrorChain(error).to_string()),
+            Self::PayloadUnusable
+            | Self::PaymentMethodMissing
+            | Self::AmountNotRepresentable
+            | Self::Mismatch
+            | Self::Superseded
+            | Self::Declined(_)
+            | Self::Held(_) => None,
         }
     }
 }

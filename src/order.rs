@@ -7,10 +7,9 @@ use std::{borrow::Cow, collections::HashSet, fmt};
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use crate::{
-    clock::Timestamp,
+    clock::{Timestamp, parse_instant},
     money::{Currency, Money, MoneyError},
 };
 
@@ -22,9 +21,6 @@ const MAX_TEXT: usize = 256;
 const MAX_ATTEMPT: u32 = 1_000_000;
 /// Deepest nesting of a body, `serde_json`'s own limit for typed values.
 const MAX_DEPTH: u32 = 128;
-/// Integers below this are read as epoch seconds, others as milliseconds (the boundary is 1973 in one unit and
-/// 5138 in the other).
-const SECONDS_BELOW: i64 = 100_000_000_000;
 
 /// Names one purchase: 1 to 128 of `[A-Za-z0-9._:-]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -310,15 +306,8 @@ fn attempt(raw: &RawValue) -> Result<u32, OrderError> {
 }
 
 fn created_at(raw: &RawValue) -> Result<Timestamp, OrderError> {
-    let millis = match text("created_at", raw)? {
-        Some(text) => OffsetDateTime::parse(&text, &Rfc3339)
-            .ok()
-            .and_then(|time| i64::try_from(time.unix_timestamp_nanos().div_euclid(1_000_000)).ok()),
-        None => serde_json::from_str(raw.get()).ok().filter(|epoch| *epoch >= 0).map(|epoch: i64| {
-            if epoch < SECONDS_BELOW { epoch.saturating_mul(1000) } else { epoch }
-        }),
-    };
-    millis.map(Timestamp::from_millis).ok_or(OrderError::CreatedAt)
+    let text = text("created_at", raw)?.unwrap_or_else(|| raw.get().to_owned());
+    parse_instant(&text).ok_or(OrderError::CreatedAt)
 }
 
 /// Why a body is no order.
@@ -495,6 +484,7 @@ mod tests {
             (r#""attempt":1.5"#, "ATTEMPT_INVALID"),
             (r#""created_at":"yesterday""#, "CREATED_AT_INVALID"),
             (r#""created_at":-1"#, "CREATED_AT_INVALID"),
+            (r#""created_at":[]"#, "CREATED_AT_INVALID"),
         ];
         for (field, code) in cases {
             assert_eq!(with(field), Err(code), "{field}");

@@ -1,5 +1,25 @@
-//! What one can see: log lines.
-use std::fmt;
+//! Log lines: one flat JSON object each, with an RFC 3339 `timestamp` and a `level`, as Lambda's log controls need.
+//!
+//! Bodies, secrets and card data never get here. The crate's own lines follow `LOG_LEVEL`; of all others only
+//! warnings and errors are written, because at lower levels libraries print requests.
+
+use std::{fmt, io::Write, sync::Mutex};
+
+use serde_json::{Map, Value};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use tracing::{
+    Event, Level, Subscriber,
+    field::{Field, Visit},
+    level_filters::LevelFilter,
+    span::{Attributes, Id, Record},
+};
+use tracing_subscriber::{
+    Layer, Registry,
+    layer::{Context, SubscriberExt},
+    registry::LookupSpan,
+};
+
+use crate::clock::{Clock, Timestamp};
 
 /// Prints an error with its whole chain of causes, the only way errors are logged: the usual formatters show the
 /// outermost one alone.
@@ -16,4 +36,133 @@ impl fmt::Display for ErrorChain<'_> {
         }
         Ok(())
     }
+}
+
+/// A subscriber that writes JSON lines to `out`.
+pub fn subscriber<W: Write + Send + 'static>(level: LevelFilter, clock: Clock, out: W) -> impl Subscriber + Send + Sync {
+    Registry::default().with(JsonLines { level, clock, out: Mutex::new(out) })
+}
+
+struct JsonLines<W> {
+    level: LevelFilter,
+    clock: Clock,
+    out: Mutex<W>,
+}
+
+impl<W: Write + Send + 'static> JsonLines<W> {
+    fn writes(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        let ours = metadata.target().starts_with("charge_once");
+        *metadata.level() <= if ours { self.level } else { self.level.min(LevelFilter::WARN) }
+    }
+}
+
+impl<S, W> Layer<S> for JsonLines<W>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: Write + Send + 'static,
+{
+    fn enabled(&self, metadata: &tracing::Metadata<'_>, _context: Context<'_, S>) -> bool {
+        metadata.is_span() || self.writes(metadata)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        // Spans give lines their identifiers at every level.
+        Some(self.level.max(LevelFilter::INFO))
+    }
+
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        if let Some(span) = context.span(id) {
+            span.extensions_mut().insert(fields);
+        }
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(fields) = span.extensions_mut().get_mut::<Fields>()
+        {
+            values.record(fields);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        for span in context.event_scope(event).into_iter().flat_map(|scope| scope.from_root()) {
+            if let Some(of_span) = span.extensions().get::<Fields>() {
+                fields.0.extend(of_span.0.clone());
+            }
+        }
+        event.record(&mut fields);
+        let line = line(self.clock.now(), event.metadata().level(), fields.0);
+        let mut out = self.out.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // Nobody is left to tell if standard output is gone.
+        let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+fn line(now: Timestamp, level: &Level, mut fields: Map<String, Value>) -> String {
+    let mut line = Map::new();
+    line.insert("timestamp".to_owned(), rfc3339(now).into());
+    line.insert("level".to_owned(), level.as_str().into());
+    line.insert("message".to_owned(), fields.remove("message").unwrap_or_else(|| "".into()));
+    line.append(&mut fields);
+    format!("{}\n", escape_controls(&Value::Object(line).to_string()))
+}
+
+/// An instant as `2026-01-01T00:00:00.000Z`.
+pub fn rfc3339(instant: Timestamp) -> String {
+    let nanos = i128::from(instant.as_millis()).saturating_mul(1_000_000);
+    let time = OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    time.format(&Rfc3339).unwrap_or_default()
+}
+
+/// JSON leaves some characters as they are that move a terminal's cursor or end a line for some readers.
+fn escape_controls(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+/// Collects fields; an absent optional one leaves no trace.
+#[derive(Default)]
+struct Fields(Map<String, Value>);
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        self.0.insert(field.name().to_owned(), ErrorChain(value).to_string().into());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name().to_owned(), format!("{value:?}").into());
+    }
+}
+
+/// Writes a line that is complete as it is, such as one of metrics, to standard output.
+pub fn print_line(line: &str) {
+    let mut out = std::io::stdout().lock();
+    // Nobody is left to tell if standard output is gone.
+    let _ = writeln!(out, "{line}");
 }

@@ -20,16 +20,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Answer, GatewayError, GatewayErrorKind, IdempotencyKey, OneShotGateway, Receipt, Transport,
-    secret::Secret, transport::retry_after,
+    secret::Credential, transport::retry_after,
 };
 use crate::{clock::Clock, decision::Code, order::Order};
 
 /// A provider behind one URL.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct HttpGateway {
     transport: Transport,
     url: Uri,
-    secret: Option<Secret>,
+    credential: Credential,
     provider: String,
     clock: Clock,
 }
@@ -56,8 +56,8 @@ struct AnswerBody {
 
 impl HttpGateway {
     /// A gateway at `url`. `account` tells this account's records from those of another.
-    pub fn new(transport: Transport, url: Uri, secret: Option<Secret>, account: &str, clock: Clock) -> Self {
-        Self { transport, url, secret, provider: format!("http:{account}"), clock }
+    pub fn new(transport: Transport, url: Uri, credential: Credential, account: &str, clock: Clock) -> Self {
+        Self { transport, url, credential, provider: format!("http:{account}"), clock }
     }
 
     async fn send(
@@ -74,14 +74,18 @@ impl HttpGateway {
                 .header("idempotency-key", format!("\"{}\"", key.as_str()))
                 .header(header::CONTENT_TYPE, "application/json");
         }
-        if let Some(secret) = &self.secret {
-            request = request.header(header::AUTHORIZATION, secret.bearer());
+        if let Some(bearer) = self.credential.bearer() {
+            request = request.header(header::AUTHORIZATION, bearer);
         }
         let request = request.body(Full::from(body)).map_err(|error| GatewayError {
             source: Some(Box::new(error)),
             ..GatewayError::new(GatewayErrorKind::NotSent, "the request could not be built")
         })?;
-        self.transport.send(request, within).await
+        let response = self.transport.send(request, within).await?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            self.credential.refused().await;
+        }
+        Ok(response)
     }
 
     fn judge(&self, response: &Response<Bytes>) -> Result<AnswerBody, GatewayError> {

@@ -17,6 +17,7 @@ pub mod http;
 #[cfg(feature = "local")]
 pub mod simulated;
 pub mod secret;
+pub mod stripe;
 mod transport;
 
 pub use self::transport::Transport;

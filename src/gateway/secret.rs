@@ -1,20 +1,31 @@
-//! The provider's credential: never printed, wiped when dropped.
+//! The provider's credential: never printed, wiped when dropped, read again after the provider refused it.
 
-use std::fmt;
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Mutex, PoisonError, RwLock},
+    time::Duration,
+};
 
 use http::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::{
+    clock::{Clock, Timestamp},
+    telemetry::ErrorChain,
+};
+
+/// A refused credential is read again at most this often.
+const RENEW_EVERY: Duration = Duration::from_secs(300);
+
 /// A credential that can be sent and not shown.
 #[derive(Clone)]
-pub struct Secret {
-    value: SecretString,
-    header: HeaderValue,
-}
+pub struct Secret(SecretString);
 
 /// The credential holds characters that no HTTP header can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the gateway secret is empty or holds characters that an HTTP header cannot carry (a line break at its end?)")]
+#[error("it is empty or holds characters that an HTTP header cannot carry (a line break at its end?)")]
 pub struct SecretError;
 
 impl Secret {
@@ -23,27 +34,129 @@ impl Secret {
     /// # Errors
     /// It cannot be sent as a bearer token.
     pub fn new(value: &str) -> Result<Self, SecretError> {
-        if value.is_empty() {
-            return Err(SecretError);
-        }
-        let mut header = HeaderValue::from_str(&format!("Bearer {value}")).map_err(|_invalid| SecretError)?;
+        let sendable = !value.is_empty() && HeaderValue::from_str(value).is_ok();
+        if sendable { Ok(Self(value.into())) } else { Err(SecretError) }
+    }
+
+    fn bearer(&self) -> Option<HeaderValue> {
+        let mut header = HeaderValue::from_str(&format!("Bearer {}", self.0.expose_secret())).ok()?;
         header.set_sensitive(true);
-        Ok(Self { value: value.into(), header })
-    }
-
-    /// The value of the `Authorization` header.
-    pub(super) fn bearer(&self) -> HeaderValue {
-        self.header.clone()
-    }
-
-    /// Whether the credential starts with `prefix`, as test and live keys of a provider do.
-    pub fn starts_with(&self, prefix: &str) -> bool {
-        self.value.expose_secret().starts_with(prefix)
+        Some(header)
     }
 }
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(redacted)")
+    }
+}
+
+/// Reads the credential from where it is kept.
+pub type Fetch = Box<
+    dyn Fn() -> Pin<Box<dyn Future<Output = Result<Secret, Box<dyn std::error::Error + Send + Sync>>> + Send>>
+        + Send
+        + Sync,
+>;
+
+/// The credential in use.
+pub struct Credential {
+    current: RwLock<Option<Secret>>,
+    fetch: Option<Fetch>,
+    clock: Clock,
+    fetched_at: Mutex<Timestamp>,
+}
+
+impl Credential {
+    /// A credential that stays as it is; `None` sends none.
+    pub fn fixed(secret: Option<Secret>, clock: Clock) -> Self {
+        Self { current: RwLock::new(secret), fetch: None, fetched_at: Mutex::new(clock.now()), clock }
+    }
+
+    /// A credential that was read with `fetch` and is read again after it was refused.
+    pub fn renewable(secret: Secret, fetch: Fetch, clock: Clock) -> Self {
+        Self { fetch: Some(fetch), ..Self::fixed(Some(secret), clock) }
+    }
+
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Whether the credential starts with `prefix`, as test and live keys of a provider do.
+    pub fn starts_with(&self, prefix: &str) -> bool {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().is_some_and(|secret| secret.0.expose_secret().starts_with(prefix))
+    }
+
+    /// The value of the `Authorization` header.
+    pub(super) fn bearer(&self) -> Option<HeaderValue> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.bearer()
+    }
+
+    /// The provider refused the credential: it may have been rotated. Reads it again, at most every five minutes.
+    pub(super) async fn refused(&self) {
+        let Some(fetch) = &self.fetch else { return };
+        {
+            let mut fetched_at = self.fetched_at.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = self.clock.now();
+            if now.since(*fetched_at) < RENEW_EVERY {
+                return;
+            }
+            *fetched_at = now;
+        }
+        match fetch().await {
+            Ok(secret) => *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(secret),
+            Err(error) => tracing::error!(error = %ErrorChain(&*error), "the gateway secret could not be read again"),
+        }
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credential(redacted)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicI64, AtomicUsize, Ordering},
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_never_printed() {
+        let secret = Secret::new("sk_live_hush").unwrap();
+        let credential = Credential::fixed(Some(secret.clone()), Clock::system());
+        assert_eq!(format!("{secret:?} {credential:?}"), "Secret(redacted) Credential(redacted)");
+        assert!(credential.bearer().unwrap().is_sensitive());
+        for bad in ["", "a\n", "\u{7f}"] {
+            assert!(Secret::new(bad).is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refused_secret_is_read_again_at_most_every_five_minutes() {
+        let now = Arc::new(AtomicI64::new(0));
+        let clock = Clock::from_fn({
+            let now = Arc::clone(&now);
+            move || Timestamp::from_millis(now.load(Ordering::Relaxed))
+        });
+        let reads = Arc::new(AtomicUsize::new(0));
+        let fetch: Fetch = Box::new({
+            let reads = Arc::clone(&reads);
+            move || {
+                let read = reads.fetch_add(1, Ordering::Relaxed);
+                Box::pin(async move { Ok(Secret::new(&format!("new-{read}"))?) })
+            }
+        });
+        let credential = Credential::renewable(Secret::new("old").unwrap(), fetch, clock);
+        for (at, expected) in [(299_000, "Bearer old"), (300_000, "Bearer new-0"), (599_000, "Bearer new-0")] {
+            now.store(at, Ordering::Relaxed);
+            credential.refused().await;
+            assert_eq!(credential.bearer().unwrap(), expected);
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::{collections::HashMap, time::Duration};
 
 use aws_sdk_sqs::{
     Client,
+    config::{retry::RetryConfig, timeout::TimeoutConfig},
     error::{BuildError, ProvideErrorMetadata, SdkError},
     types::{
         BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry,
@@ -30,6 +31,18 @@ impl SqsQueue {
     /// One client for all calls: enough where nothing is received in a loop.
     pub fn new(client: Client) -> Self {
         Self { receiver: client.clone(), client }
+    }
+
+    /// Retries and timeouts that fit inside an invocation.
+    pub fn configure(config: aws_sdk_sqs::config::Builder) -> aws_sdk_sqs::config::Builder {
+        config
+            .retry_config(RetryConfig::standard().with_initial_backoff(Duration::from_millis(50)))
+            .timeout_config(
+                TimeoutConfig::builder()
+                    .operation_attempt_timeout(Duration::from_secs(2))
+                    .operation_timeout(Duration::from_secs(5))
+                    .build(),
+            )
     }
 
     /// The same queue with a separate client for `ReceiveMessage`, whose timeouts must exceed the wait.

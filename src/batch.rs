@@ -1,0 +1,304 @@
+//! Many records: which run side by side, which in order, and when no more is begun.
+//!
+//! Records are parsed first, then laid into lanes: by message group on a FIFO queue, by order on a standard one. A
+//! lane runs in order; lanes run side by side, a few at once.
+
+use std::{
+    collections::HashMap,
+    panic::AssertUnwindSafe,
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+    time::Duration,
+};
+
+use futures_util::{FutureExt, StreamExt, stream};
+use tracing::Instrument;
+
+use crate::{
+    charge::{Delivery, Facts, Health, Outcome, Step},
+    clock::{Clock, Timestamp},
+    decision::{AckReason, Decision, PoisonReason, RetryAfter, RetryReason},
+    envelope::{Envelope, EnvelopeError},
+    order::{Order, OrderRules},
+    queue::{Outgoing, Queue},
+    record::{Record, TextAttribute},
+    telemetry::ErrorChain,
+};
+
+/// This long before the deadline a record that still runs is dropped, so that the answer gets out.
+const DROP_BEFORE: Duration = Duration::from_millis(700);
+/// So many failures in a row open the breaker.
+const BREAKER_LIMIT: u32 = 3;
+/// SQS takes at most this many attributes; two are ours.
+const KEPT_ATTRIBUTES: usize = 8;
+
+/// The settings of a batch.
+#[derive(Clone, Debug)]
+pub struct BatchRules {
+    /// How many lanes run at once, at least 1.
+    pub concurrency: usize,
+    /// A record is begun only if this much time is left.
+    pub time_to_begin: Duration,
+    /// What orders may look like.
+    pub order: OrderRules,
+    /// The dead-letter queue's URL, if poison is moved there at once (`POISON_MODE=dlq`).
+    pub move_poison_to: Option<String>,
+}
+
+/// One record and what was decided about it.
+#[derive(Debug)]
+pub struct Judged {
+    /// The record.
+    pub record: Record,
+    /// The order, if there is a valid one.
+    pub order: Option<Order>,
+    /// The decision and what was seen on the way.
+    pub outcome: Outcome,
+    /// The position of the record that failed before this one in its FIFO group, so that this was not begun.
+    pub behind: Option<usize>,
+    /// How long the work took.
+    pub took: Duration,
+}
+
+/// What a batch runs on.
+#[derive(Debug)]
+pub struct Batch<'a, S, Q> {
+    /// What is done with an order.
+    pub step: &'a S,
+    /// Where poison is moved to.
+    pub queue: &'a Q,
+    /// The settings.
+    pub rules: &'a BatchRules,
+    /// Time.
+    pub clock: &'a Clock,
+    /// When everything must have ended.
+    pub deadline: Timestamp,
+}
+
+/// The result of a batch.
+#[derive(Debug)]
+pub struct BatchResult {
+    /// Every record of the batch once, in the order of the batch.
+    pub judged: Vec<Judged>,
+    /// Whether records were left because of what others ran into.
+    pub breaker_opened: bool,
+}
+
+/// A record with what was read from its body.
+struct Parsed {
+    record: Record,
+    order: Result<Order, PoisonReason>,
+}
+
+impl<S: Step, Q: Queue> Batch<'_, S, Q> {
+    /// Works on every record of the batch.
+    pub async fn run(&self, records: Vec<Record>) -> BatchResult {
+        let breaker = Breaker::default();
+        let lanes = lanes(records.into_iter().map(|record| self.parse(record)));
+        let mut judged: Vec<Judged> = stream::iter(lanes)
+            .map(|lane| self.run_lane(lane, &breaker))
+            .buffer_unordered(self.rules.concurrency.max(1))
+            .flat_map(stream::iter)
+            .collect()
+            .await;
+        judged.sort_by_key(|judged| judged.record.position);
+        BatchResult { judged, breaker_opened: breaker.is_open() }
+    }
+
+    fn parse(&self, record: Record) -> Parsed {
+        let order = match &record.body {
+            Ok(body) => parse(body, &self.rules.order),
+            Err(error) => Err(PoisonReason::Record(*error)),
+        };
+        Parsed { record, order }
+    }
+
+    async fn run_lane(&self, lane: Vec<Parsed>, breaker: &Breaker) -> Vec<Judged> {
+        let mut done: Vec<Judged> = Vec::with_capacity(lane.len());
+        let mut head = None;
+        for parsed in lane {
+            let judged = match head {
+                Some(head) => Judged {
+                    behind: Some(head),
+                    ..not_begun(parsed, RetryAfter::Immediately, RetryReason::NotStartedGroup)
+                },
+                None => self.run_one(parsed, breaker).await,
+            };
+            // On a standard queue a lane holds messages of one order, and each may be tried for itself.
+            if judged.record.is_fifo() && !judged.outcome.decision.is_ack() {
+                head = head.or(Some(judged.record.position));
+            }
+            done.push(judged);
+        }
+        done
+    }
+
+    async fn run_one(&self, parsed: Parsed, breaker: &Breaker) -> Judged {
+        let began = self.clock.now();
+        let order = match &parsed.order {
+            Ok(order) => order,
+            Err(reason) => {
+                let facts = Facts { error: reason.explain(), ..Facts::default() };
+                let outcome = Outcome { decision: Decision::Poison(reason.clone()), facts };
+                let outcome = self.poisoned(&parsed.record, outcome).await;
+                return Judged { record: parsed.record, order: None, outcome, behind: None, took: self.since(began) };
+            }
+        };
+        if began.plus(self.rules.time_to_begin) > self.deadline {
+            return not_begun(parsed, RetryAfter::Immediately, RetryReason::NotStartedDeadline);
+        }
+        if breaker.is_open() {
+            return not_begun(parsed, RetryAfter::Backoff, RetryReason::NotStartedBreaker);
+        }
+        let outcome = self.step(order, &parsed.record).await;
+        breaker.note(outcome.facts.health);
+        let outcome = self.poisoned(&parsed.record, outcome).await;
+        Judged { record: parsed.record, order: parsed.order.ok(), outcome, behind: None, took: self.since(began) }
+    }
+
+    /// Runs the step; a panic, and work that does not end in time, are results of this record alone.
+    async fn step(&self, order: &Order, record: &Record) -> Outcome {
+        let delivery = Delivery {
+            message_id: record.message_id.clone(),
+            receive_count: record.receive_count,
+            sent_at: record.sent_at,
+            deadline: self.deadline,
+        };
+        let span = tracing::info_span!(
+            "record",
+            message_id = record.message_id.as_ref().map(|id| id.as_str()),
+            order_id = order.id().as_str(),
+            trace_header = record.trace_header.as_deref(),
+        );
+        let work = AssertUnwindSafe(self.step.run(order, &delivery).instrument(span)).catch_unwind();
+        let time = self.deadline.minus(DROP_BEFORE).since(self.clock.now());
+        match tokio::time::timeout(time, work).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panic)) => Outcome {
+                decision: Decision::retry(RetryReason::Panicked),
+                facts: Facts { error: Some(panic_text(&*panic)), ..Facts::default() },
+            },
+            Err(_elapsed) => Outcome::of(Decision::retry(RetryReason::Unfinished)),
+        }
+    }
+
+    /// `POISON_MODE=dlq`: poison whose copy the dead-letter queue has taken is acknowledged; if it has not, the
+    /// message takes the ordinary way.
+    async fn poisoned(&self, record: &Record, outcome: Outcome) -> Outcome {
+        let (Some(url), Decision::Poison(reason), Ok(body)) =
+            (&self.rules.move_poison_to, &outcome.decision, &record.body)
+        else {
+            return outcome;
+        };
+        let copy = copy_for_dlq(record, body, reason);
+        let time = self.deadline.minus(DROP_BEFORE).since(self.clock.now());
+        let sent = tokio::time::timeout(time, self.queue.send(url, &[copy])).await;
+        let error = match sent {
+            Ok(Ok(results)) => match results.into_iter().next() {
+                Some(Ok(_new_id)) => {
+                    let decision = Decision::Ack(AckReason::MovedToDlq(reason.clone()));
+                    return Outcome { decision, ..outcome };
+                }
+                Some(Err(error)) => error.to_string(),
+                None => "no result for the message".to_owned(),
+            },
+            Ok(Err(error)) => ErrorChain(&error).to_string(),
+            Err(_elapsed) => "no answer in time".to_owned(),
+        };
+        let message_id = record.message_id.as_ref().map(|id| id.as_str());
+        tracing::warn!(message_id, error, "the message could not be moved to the dead-letter queue and stays");
+        outcome
+    }
+
+    fn since(&self, began: Timestamp) -> Duration {
+        self.clock.now().since(began)
+    }
+}
+
+fn parse(body: &str, rules: &OrderRules) -> Result<Order, PoisonReason> {
+    match Envelope::open(body).map_err(PoisonReason::Envelope)? {
+        Envelope::Order(text) => Order::parse(&text, rules).map_err(PoisonReason::Order),
+        Envelope::S3Pointer(_) => Err(PoisonReason::Envelope(EnvelopeError::S3PointerNotAllowed)),
+    }
+}
+
+/// Every record once, in lanes; records keep their order inside a lane.
+fn lanes(records: impl Iterator<Item = Parsed>) -> Vec<Vec<Parsed>> {
+    let mut lanes: Vec<Vec<Parsed>> = Vec::new();
+    let mut by_key: HashMap<String, usize> = HashMap::new();
+    for parsed in records {
+        let key = match (&parsed.order, parsed.record.is_fifo()) {
+            // Without a group the order among such records is unknown, so they share one lane.
+            (_, true) => Some(format!("group {}", parsed.record.group.as_ref().map_or("", |group| group.as_str()))),
+            (Ok(order), false) => Some(format!("order {}", order.id())),
+            (Err(_), false) => None,
+        };
+        let lane = key.and_then(|key| {
+            let next = lanes.len();
+            let index = *by_key.entry(key).or_insert(next);
+            lanes.get_mut(index)
+        });
+        match lane {
+            Some(lane) => lane.push(parsed),
+            None => lanes.push(vec![parsed]),
+        }
+    }
+    lanes
+}
+
+fn not_begun(parsed: Parsed, after: RetryAfter, reason: RetryReason) -> Judged {
+    Judged {
+        record: parsed.record,
+        order: parsed.order.ok(),
+        outcome: Outcome::of(Decision::Retry { after, reason }),
+        behind: None,
+        took: Duration::ZERO,
+    }
+}
+
+fn copy_for_dlq(record: &Record, body: &str, reason: &PoisonReason) -> Outgoing {
+    let ours = |name: &str, value: String| TextAttribute { name: name.into(), data_type: "String".into(), value };
+    let mut attributes = vec![ours("reason", reason.to_string())];
+    attributes.extend(record.message_id.as_ref().map(|id| ours("original_message_id", id.to_string())));
+    let kept = record.attributes.iter().filter(|attribute| {
+        !["reason", "original_message_id"].contains(&attribute.name.as_str()) && !attribute.value.is_empty()
+    });
+    attributes.extend(kept.take(KEPT_ATTRIBUTES).cloned());
+    Outgoing {
+        body: body.to_owned(),
+        attributes,
+        group: record.group.clone(),
+        deduplication_id: record.deduplication_id.clone(),
+        delay: Duration::ZERO,
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("panic: {}", text.unwrap_or("without a text"))
+}
+
+/// Counts failures in a row of what every record depends on.
+#[derive(Debug, Default)]
+struct Breaker {
+    failures: AtomicU32,
+    open: AtomicBool,
+}
+
+impl Breaker {
+    fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, health: Health) {
+        match health {
+            Health::Fine => self.failures.store(0, Ordering::Relaxed),
+            Health::Failing => {
+                let before = self.failures.fetch_add(1, Ordering::Relaxed);
+                if before.saturating_add(1) >= BREAKER_LIMIT {
+                    self.open.store(true, Ordering::Relaxed);
+                }
+            }
+            Health::Stop => self.open.store(true, Ordering::Relaxed),
+        }
+    }
+}

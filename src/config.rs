@@ -1,0 +1,517 @@
+//! The settings, read from the environment once, and only here. What is invalid or contradictory stops the start
+//! with the variable's name; it is never replaced by something else.
+
+use std::{net::IpAddr, time::Duration};
+
+use http::Uri;
+use tracing::level_filters::LevelFilter;
+
+use crate::{
+    backoff::Backoff,
+    charge::{LookUp, Rules},
+    clock::Timestamp,
+    gateway::secret::Secret,
+    money::Currency,
+    order::OrderRules,
+};
+
+/// Time that must be left beside one call to the provider for a record to be begun: for the ledger's writes.
+const BEGIN_MARGIN: Duration = Duration::from_secs(2);
+
+/// Valid settings.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `LEDGER_TABLE`
+    pub ledger_table: String,
+    /// `GATEWAY` with `GATEWAY_URL`
+    pub gateway: GatewayKind,
+    /// `GATEWAY_ACCOUNT`
+    pub account: String,
+    /// `GATEWAY_SECRET` or `GATEWAY_SECRET_ARN`
+    pub secret: SecretSource,
+    /// `GATEWAY_KEY_WINDOW`
+    pub key_window: Duration,
+    /// `GATEWAY_LOOKUP` with `RECHARGE_AFTER_LOOKUP`
+    pub look_up: LookUp,
+    /// `DEFAULT_CURRENCY`, `MAX_AMOUNT_MINOR`
+    pub order: OrderRules,
+    /// `CONCURRENCY`
+    pub concurrency: usize,
+    /// `CHARGE_TIMEOUT`, `LEASE_SECONDS`, `RECORD_DAYS`, `LEDGER_EPOCH`, `DECLINED`
+    pub rules: Rules,
+    /// `BACKOFF_BASE`, `BACKOFF_CAP`
+    pub backoff: Backoff,
+    /// `MAX_RECEIVE_COUNT`
+    pub max_receive_count: Option<u32>,
+    /// `DLQ_URL` if `POISON_MODE=dlq`
+    pub move_poison_to: Option<String>,
+    /// `PAYLOAD_BUCKETS`
+    pub payload_buckets: Vec<String>,
+    /// `QUEUE_URL`
+    pub queue_url: Option<String>,
+    /// `LOG_LEVEL`
+    pub log_level: LevelFilter,
+    /// `SERVICE_NAME`
+    pub service: String,
+    /// `AWS_LAMBDA_FUNCTION_TIMEOUT`, which some emulators set; taken where an invocation has no deadline.
+    pub default_timeout: Duration,
+}
+
+/// Which provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GatewayKind {
+    /// Stripe's PaymentIntents, two-phase.
+    Stripe {
+        /// The API, without a path.
+        url: Uri,
+    },
+    /// The one-shot contract of `gateway::http`.
+    Http {
+        /// Where charges are posted.
+        url: Uri,
+    },
+}
+
+/// Where the provider's credential comes from.
+#[derive(Clone, Debug)]
+pub enum SecretSource {
+    /// There is none.
+    None,
+    /// The environment itself.
+    Given(Secret),
+    /// A secret in Secrets Manager, by ARN or name.
+    SecretsManager(String),
+}
+
+/// A setting is missing, invalid or contradicts another.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{variable} {problem}")]
+pub struct ConfigError {
+    /// The variable.
+    pub variable: &'static str,
+    /// What is wrong and what is allowed; never the value.
+    pub problem: String,
+}
+
+fn wrong<T>(variable: &'static str, problem: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError { variable, problem: problem.into() })
+}
+
+/// One setting, as the documentation lists it.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The variable.
+    pub name: &'static str,
+    /// The default as it would be written, or a word such as `required` or `none`.
+    pub default: &'static str,
+}
+
+/// Every variable that is read. `docs/configuration.md` has the same list, and a test keeps both equal.
+pub const SETTINGS: &[Setting] = &[
+    Setting { name: "LEDGER_TABLE", default: "required" },
+    Setting { name: "GATEWAY", default: "required" },
+    Setting { name: "GATEWAY_URL", default: "https://api.stripe.com" },
+    Setting { name: "GATEWAY_SECRET_ARN", default: "none" },
+    Setting { name: "GATEWAY_SECRET", default: "none" },
+    Setting { name: "GATEWAY_ACCOUNT", default: "default" },
+    Setting { name: "GATEWAY_KEY_WINDOW", default: "20h" },
+    Setting { name: "GATEWAY_LOOKUP", default: "off" },
+    Setting { name: "RECHARGE_AFTER_LOOKUP", default: "off" },
+    Setting { name: "DEFAULT_CURRENCY", default: "none" },
+    Setting { name: "MAX_AMOUNT_MINOR", default: "99999999" },
+    Setting { name: "CONCURRENCY", default: "10" },
+    Setting { name: "CHARGE_TIMEOUT", default: "10s" },
+    Setting { name: "LEASE_SECONDS", default: "60" },
+    Setting { name: "BACKOFF_BASE", default: "5s" },
+    Setting { name: "BACKOFF_CAP", default: "900s" },
+    Setting { name: "MAX_RECEIVE_COUNT", default: "none" },
+    Setting { name: "POISON_MODE", default: "redrive" },
+    Setting { name: "DLQ_URL", default: "none" },
+    Setting { name: "DECLINED", default: "poison" },
+    Setting { name: "PAYLOAD_BUCKETS", default: "none" },
+    Setting { name: "QUEUE_URL", default: "from the ARN" },
+    Setting { name: "RECORD_DAYS", default: "180" },
+    Setting { name: "LEDGER_EPOCH", default: "none" },
+    Setting { name: "LOG_LEVEL", default: "info" },
+    Setting { name: "SERVICE_NAME", default: "charge-once" },
+];
+
+/// The environment: a variable's value by its name.
+pub trait Environment {
+    /// The value, or `None` if the variable is not set.
+    fn get(&self, name: &str) -> Option<String>;
+}
+
+/// The environment of this process.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessEnvironment;
+
+impl Environment for ProcessEnvironment {
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    fn get(&self, name: &str) -> Option<String> {
+        std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    }
+}
+
+impl<F: Fn(&str) -> Option<String>> Environment for F {
+    fn get(&self, name: &str) -> Option<String> {
+        self(name)
+    }
+}
+
+/// Reads variables; an empty one counts as not set, because templates cannot leave one out.
+struct Reader<'a, E>(&'a E);
+
+impl<E: Environment> Reader<'_, E> {
+    fn text(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+
+    fn required(&self, name: &'static str, hint: &str) -> Result<String, ConfigError> {
+        self.text(name).map_or_else(|| wrong(name, format!("is not set: {hint}")), Ok)
+    }
+
+    fn integer(&self, name: &'static str, default: u64, min: u64, max: u64) -> Result<u64, ConfigError> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        match text.parse() {
+            Ok(number) if (min..=max).contains(&number) => Ok(number),
+            _ => wrong(name, format!("must be an integer from {min} to {max}")),
+        }
+    }
+
+    fn duration(&self, name: &'static str, default: Duration, min: Duration, max: Duration) -> Result<Duration, ConfigError> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        match parse_duration(&text) {
+            Some(duration) if (min..=max).contains(&duration) => Ok(duration),
+            _ => wrong(
+                name,
+                format!("must be a duration such as 500ms, 10s, 5m or 20h, from {} to {}", show(min), show(max)),
+            ),
+        }
+    }
+
+    fn choice<T: Copy>(&self, name: &'static str, choices: &[(&str, T)], default: T) -> Result<T, ConfigError> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        match choices.iter().find(|(word, _)| *word == text) {
+            Some((_, value)) => Ok(*value),
+            None => {
+                let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+                wrong(name, format!("must be one of {}", words.join(", ")))
+            }
+        }
+    }
+
+    fn switch(&self, name: &'static str) -> Result<bool, ConfigError> {
+        self.choice(name, &[("on", true), ("off", false), ("true", true), ("false", false)], false)
+    }
+
+    fn https_url(&self, name: &'static str, text: &str) -> Result<Uri, ConfigError> {
+        let Ok(uri) = text.parse::<Uri>() else { return wrong(name, "must be a URL") };
+        let Some(host) = uri.host() else { return wrong(name, "must be an absolute URL such as https://host/path") };
+        match uri.scheme_str() {
+            Some("https") => Ok(uri),
+            Some("http") if is_loopback(host) => Ok(uri),
+            Some("http") => wrong(name, "must be https: plain http is allowed to a loopback address only"),
+            _ => wrong(name, "must start with https://"),
+        }
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// `500ms`, `10s`, `5m`, `20h` or `7d`.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let split = text.find(|c: char| !c.is_ascii_digit())?;
+    let (digits, unit) = text.split_at(split);
+    let count: u64 = digits.parse().ok()?;
+    let millis: u64 = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    count.checked_mul(millis).map(Duration::from_millis)
+}
+
+fn show(duration: Duration) -> String {
+    match duration.as_millis() {
+        millis if millis.checked_rem(3_600_000) == Some(0) && millis > 0 => format!("{}h", millis / 3_600_000),
+        millis if millis.checked_rem(1000) == Some(0) => format!("{}s", millis / 1000),
+        millis => format!("{millis}ms"),
+    }
+}
+
+impl Config {
+    /// Reads and checks all settings.
+    ///
+    /// # Errors
+    /// The first variable that is missing, invalid or contradicts another.
+    pub fn from_env(environment: &impl Environment) -> Result<Self, ConfigError> {
+        let env = Reader(environment);
+        let ledger_table = env.required("LEDGER_TABLE", "name the DynamoDB table of the ledger")?;
+        let gateway = gateway(&env)?;
+        let look_up = look_up(&env, &gateway)?;
+        let rules = rules(&env)?;
+        let seconds = Duration::from_secs;
+        let backoff = Backoff {
+            base: env.duration("BACKOFF_BASE", seconds(5), Duration::from_millis(1), seconds(43_200))?,
+            cap: env.duration("BACKOFF_CAP", seconds(900), Duration::from_millis(1), seconds(43_200))?,
+        };
+        if backoff.base > backoff.cap {
+            return wrong("BACKOFF_BASE", "must not be above BACKOFF_CAP");
+        }
+        let max_receive_count = env.integer("MAX_RECEIVE_COUNT", 0, 1, 1000)?;
+        Ok(Self {
+            ledger_table,
+            account: account(&env)?,
+            secret: secret(&env)?,
+            key_window: env.duration("GATEWAY_KEY_WINDOW", seconds(72_000), seconds(60), seconds(2_592_000))?,
+            look_up,
+            order: order_rules(&env)?,
+            concurrency: usize::try_from(env.integer("CONCURRENCY", 10, 1, 1000)?).unwrap_or(1),
+            rules,
+            backoff,
+            max_receive_count: u32::try_from(max_receive_count).ok().filter(|max| *max > 0),
+            move_poison_to: move_poison_to(&env)?,
+            payload_buckets: payload_buckets(&env)?,
+            queue_url: env.text("QUEUE_URL").map(|url| env.https_url("QUEUE_URL", &url).map(|_| url)).transpose()?,
+            log_level: log_level(&env)?,
+            service: env.text("SERVICE_NAME").unwrap_or_else(|| "charge-once".to_owned()),
+            default_timeout: seconds(env.integer("AWS_LAMBDA_FUNCTION_TIMEOUT", 30, 1, 5400)?),
+            gateway,
+        })
+    }
+
+    /// A record is begun only if this much time is left.
+    pub fn time_to_begin(&self) -> Duration {
+        self.rules.call_timeout.saturating_add(BEGIN_MARGIN)
+    }
+}
+
+fn gateway<E: Environment>(env: &Reader<'_, E>) -> Result<GatewayKind, ConfigError> {
+    #[derive(Clone, Copy)]
+    enum Kind {
+        Stripe,
+        Http,
+    }
+    let hint = "say `stripe` or `http`";
+    env.required("GATEWAY", hint)?;
+    let url = env.text("GATEWAY_URL");
+    Ok(match env.choice("GATEWAY", &[("stripe", Kind::Stripe), ("http", Kind::Http)], Kind::Http)? {
+        Kind::Stripe => {
+            let url = url.unwrap_or_else(|| "https://api.stripe.com".to_owned());
+            GatewayKind::Stripe { url: env.https_url("GATEWAY_URL", &url)? }
+        }
+        Kind::Http => match url {
+            Some(url) => GatewayKind::Http { url: env.https_url("GATEWAY_URL", &url)? },
+            None => return wrong("GATEWAY_URL", "is not set: GATEWAY=http needs the URL that takes charges"),
+        },
+    })
+}
+
+fn look_up<E: Environment>(env: &Reader<'_, E>, gateway: &GatewayKind) -> Result<LookUp, ConfigError> {
+    let (on, charge) = (env.switch("GATEWAY_LOOKUP")?, env.switch("RECHARGE_AFTER_LOOKUP")?);
+    match (gateway, on, charge) {
+        (_, false, true) => wrong("RECHARGE_AFTER_LOOKUP", "needs GATEWAY_LOOKUP=on"),
+        (GatewayKind::Stripe { .. }, true, _) => {
+            wrong("GATEWAY_LOOKUP", "is for GATEWAY=http only: Stripe's handles are always looked up")
+        }
+        (_, false, false) => Ok(LookUp::Off),
+        (GatewayKind::Http { .. }, true, false) => Ok(LookUp::On),
+        (GatewayKind::Http { .. }, true, true) => Ok(LookUp::ThenCharge),
+    }
+}
+
+fn account<E: Environment>(env: &Reader<'_, E>) -> Result<String, ConfigError> {
+    let account = env.text("GATEWAY_ACCOUNT").unwrap_or_else(|| "default".to_owned());
+    let plain = account.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    if plain && account.len() <= 64 { Ok(account) } else { wrong("GATEWAY_ACCOUNT", "must be 1 to 64 of A-Z a-z 0-9 . _ -") }
+}
+
+fn secret<E: Environment>(env: &Reader<'_, E>) -> Result<SecretSource, ConfigError> {
+    match (env.text("GATEWAY_SECRET"), env.text("GATEWAY_SECRET_ARN")) {
+        (Some(_), Some(_)) => wrong("GATEWAY_SECRET", "and GATEWAY_SECRET_ARN are both set: set one"),
+        (Some(secret), None) => match Secret::new(&secret) {
+            Ok(secret) => Ok(SecretSource::Given(secret)),
+            Err(error) => wrong("GATEWAY_SECRET", format!("cannot be used: {error}")),
+        },
+        (None, Some(id)) => Ok(SecretSource::SecretsManager(id)),
+        (None, None) => Ok(SecretSource::None),
+    }
+}
+
+fn order_rules<E: Environment>(env: &Reader<'_, E>) -> Result<OrderRules, ConfigError> {
+    let default_currency = match env.text("DEFAULT_CURRENCY") {
+        None => None,
+        Some(code) => match Currency::parse(&code) {
+            Some(currency) => Some(currency),
+            None => return wrong("DEFAULT_CURRENCY", "must be an ISO 4217 code that has a minor unit, such as EUR"),
+        },
+    };
+    let max = env.integer("MAX_AMOUNT_MINOR", 99_999_999, 1, 999_999_999_999)?;
+    Ok(OrderRules { default_currency, max_amount_minor: i64::try_from(max).unwrap_or(i64::MAX) })
+}
+
+fn rules<E: Environment>(env: &Reader<'_, E>) -> Result<Rules, ConfigError> {
+    let seconds = Duration::from_secs;
+    let call_timeout = env.duration("CHARGE_TIMEOUT", seconds(10), Duration::from_millis(100), seconds(300))?;
+    let lease = seconds(env.integer("LEASE_SECONDS", 60, 5, 5400)?);
+    if lease < call_timeout {
+        return wrong("LEASE_SECONDS", "must not be shorter than CHARGE_TIMEOUT: the lease would end during a charge");
+    }
+    let retention = seconds(env.integer("RECORD_DAYS", 180, 19, 3650)?.saturating_mul(86_400));
+    Ok(Rules {
+        lease,
+        call_timeout,
+        retention,
+        epoch: ledger_epoch(env)?,
+        ack_declined: env.choice("DECLINED", &[("poison", false), ("ack", true)], false)?,
+    })
+}
+
+fn ledger_epoch<E: Environment>(env: &Reader<'_, E>) -> Result<Option<Timestamp>, ConfigError> {
+    let Some(text) = env.text("LEDGER_EPOCH") else { return Ok(None) };
+    match crate::clock::parse_instant(&text) {
+        Some(instant) => Ok(Some(instant)),
+        None => wrong("LEDGER_EPOCH", "must be RFC 3339 such as 2026-01-01T00:00:00Z, or epoch milliseconds"),
+    }
+}
+
+fn move_poison_to<E: Environment>(env: &Reader<'_, E>) -> Result<Option<String>, ConfigError> {
+    let dlq = env.text("DLQ_URL").map(|url| env.https_url("DLQ_URL", &url).map(|_| url)).transpose()?;
+    let moves = env.choice("POISON_MODE", &[("redrive", false), ("dlq", true)], false)?;
+    match (moves, dlq) {
+        (true, None) => wrong("DLQ_URL", "is not set: POISON_MODE=dlq needs the dead-letter queue's URL"),
+        (true, dlq) => Ok(dlq),
+        (false, _) => Ok(None),
+    }
+}
+
+fn payload_buckets<E: Environment>(env: &Reader<'_, E>) -> Result<Vec<String>, ConfigError> {
+    let text = env.text("PAYLOAD_BUCKETS").unwrap_or_default();
+    let buckets: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
+    if !buckets.is_empty() {
+        return wrong("PAYLOAD_BUCKETS", "is set, but this build cannot read S3: messages that point there are poison");
+    }
+    Ok(buckets)
+}
+
+fn log_level<E: Environment>(env: &Reader<'_, E>) -> Result<LevelFilter, ConfigError> {
+    let text = env.text("LOG_LEVEL").map(|text| text.to_ascii_lowercase());
+    let levels = [
+        ("error", LevelFilter::ERROR),
+        ("warn", LevelFilter::WARN),
+        ("info", LevelFilter::INFO),
+        ("debug", LevelFilter::DEBUG),
+        ("trace", LevelFilter::TRACE),
+    ];
+    match text {
+        None => Ok(LevelFilter::INFO),
+        Some(text) => match levels.iter().find(|(word, _)| *word == text) {
+            Some((_, level)) => Ok(*level),
+            None => wrong("LOG_LEVEL", "must be one of error, warn, info, debug, trace"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &[(&str, &str)] =
+        &[("LEDGER_TABLE", "t"), ("GATEWAY", "http"), ("GATEWAY_URL", "https://pay.example/charges")];
+
+    fn read(extra: &[(&str, &str)]) -> Result<Config, String> {
+        let all: Vec<_> = LEAST.iter().chain(extra).map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let get = move |name: &str| all.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        Config::from_env(&get).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_documentation() {
+        let config = read(&[]).unwrap();
+        assert_eq!(config.concurrency, 10);
+        assert_eq!(config.key_window, Duration::from_secs(20 * 3600));
+        assert_eq!(config.rules.call_timeout, Duration::from_secs(10));
+        assert_eq!(config.rules.lease, Duration::from_secs(60));
+        assert_eq!(config.backoff, Backoff { base: Duration::from_secs(5), cap: Duration::from_secs(900) });
+        assert_eq!(config.order.max_amount_minor, 99_999_999);
+        assert_eq!((config.max_receive_count, config.move_poison_to, config.queue_url), (None, None, None));
+        assert_eq!((config.account.as_str(), config.service.as_str()), ("default", "charge-once"));
+    }
+
+    #[test]
+    fn an_empty_variable_counts_as_not_set() {
+        assert!(read(&[("DEFAULT_CURRENCY", ""), ("MAX_RECEIVE_COUNT", " "), ("DLQ_URL", "")]).is_ok());
+    }
+
+    #[test]
+    fn a_bad_setting_is_refused_by_name() {
+        let cases: &[(&[(&str, &str)], &str)] = &[
+            (&[("LEDGER_TABLE", "")], "LEDGER_TABLE is not set"),
+            (&[("GATEWAY", "paypal")], "GATEWAY must be one of stripe, http"),
+            (&[("GATEWAY", "")], "GATEWAY is not set"),
+            (&[("GATEWAY_URL", "")], "GATEWAY_URL is not set"),
+            (&[("GATEWAY_URL", "http://pay.example")], "GATEWAY_URL must be https"),
+            (&[("GATEWAY_URL", "pay")], "GATEWAY_URL must be"),
+            (&[("GATEWAY_SECRET", "a"), ("GATEWAY_SECRET_ARN", "b")], "GATEWAY_SECRET and GATEWAY_SECRET_ARN"),
+            (&[("GATEWAY_KEY_WINDOW", "20")], "GATEWAY_KEY_WINDOW must be a duration"),
+            (&[("RECHARGE_AFTER_LOOKUP", "on")], "RECHARGE_AFTER_LOOKUP needs GATEWAY_LOOKUP=on"),
+            (&[("GATEWAY", "stripe"), ("GATEWAY_LOOKUP", "on")], "GATEWAY_LOOKUP is for GATEWAY=http only"),
+            (&[("DEFAULT_CURRENCY", "XAU")], "DEFAULT_CURRENCY must be"),
+            (&[("MAX_AMOUNT_MINOR", "0")], "MAX_AMOUNT_MINOR must be"),
+            (&[("CONCURRENCY", "0")], "CONCURRENCY must be"),
+            (&[("CONCURRENCY", "ten")], "CONCURRENCY must be"),
+            (&[("CHARGE_TIMEOUT", "99h")], "CHARGE_TIMEOUT must be"),
+            (&[("LEASE_SECONDS", "5")], "LEASE_SECONDS must not be shorter"),
+            (&[("BACKOFF_BASE", "20m")], "BACKOFF_BASE must not be above"),
+            (&[("BACKOFF_CAP", "13h")], "BACKOFF_CAP must be"),
+            (&[("MAX_RECEIVE_COUNT", "0")], "MAX_RECEIVE_COUNT must be"),
+            (&[("POISON_MODE", "dlq")], "DLQ_URL is not set"),
+            (&[("POISON_MODE", "drop")], "POISON_MODE must be one of redrive, dlq"),
+            (&[("DECLINED", "drop")], "DECLINED must be one of poison, ack"),
+            (&[("QUEUE_URL", "orders")], "QUEUE_URL must be"),
+            (&[("RECORD_DAYS", "7")], "RECORD_DAYS must be"),
+            (&[("LEDGER_EPOCH", "today")], "LEDGER_EPOCH must be"),
+            (&[("LOG_LEVEL", "loud")], "LOG_LEVEL must be"),
+            (&[("GATEWAY_ACCOUNT", "a b")], "GATEWAY_ACCOUNT must be"),
+        ];
+        for (settings, expected) in cases {
+            let error = read(settings).expect_err(expected);
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn plain_http_is_allowed_to_loopback_only() {
+        for url in ["http://127.0.0.1:1/c", "http://localhost/c", "http://[::1]:9/c"] {
+            assert!(read(&[("GATEWAY_URL", url)]).is_ok(), "{url}");
+        }
+        for url in ["http://127.0.0.1.evil.example/c", "http://10.0.0.1/c", "ftp://localhost/c"] {
+            assert!(read(&[("GATEWAY_URL", url)]).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_secret_never_shows_in_errors_or_debug_prints() {
+        let config = read(&[("GATEWAY_SECRET", "sk_live_hush")]).unwrap();
+        assert!(!format!("{config:?}").contains("hush"));
+        assert!(!read(&[("GATEWAY_SECRET", "sk_live_hush\u{1}x")]).unwrap_err().contains("hush"));
+    }
+
+    #[test]
+    fn durations_have_units() {
+        let cases = [("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("20h", 72_000_000), ("1d", 86_400_000)];
+        for (text, millis) in cases {
+            assert_eq!(parse_duration(text), Some(Duration::from_millis(millis)));
+        }
+        for text in ["", "10", "s", "-1s", "1.5s", "1 s", "99999999999999999999s", "18446744073709551615h"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Stripe's PaymentIntents: a handle that makes at most one successful charge, for ever.
+//!
+//! An intent is created without confirming it (no money moves), stored, then confirmed. A declined intent could
+//! still be confirmed by somebody, so it is cancelled before the decline is recorded.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, Method, Request, Response, StatusCode, Uri, header};
+use http_body_util::Full;
+
+use super::{
+    GatewayError, GatewayErrorKind, IdempotencyKey, Sighting, Transport, TwoPhaseGateway, secret::Credential,
+};
+use crate::{
+    clock::Clock,
+    decision::PoisonReason,
+    order::Order,
+};
+
+mod answer;
+pub mod amount;
+
+/// The API version that the requests and answers here are written for.
+pub const VERSION: &str = "2025-09-30.clover";
+
+/// The PaymentIntents API of one account.
+#[derive(Debug)]
+pub struct StripeGateway {
+    transport: Transport,
+    url: Uri,
+    credential: Credential,
+    provider: String,
+    clock: Clock,
+}
+
+/// The settings do not make a Stripe gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StripeConfigError {
+    /// There is no key.
+    #[error("GATEWAY=stripe needs a key: set GATEWAY_SECRET_ARN (or GATEWAY_SECRET for local use)")]
+    NoKey,
+    /// Publishable keys cannot charge.
+    #[error("the Stripe key must be a secret or restricted key (sk_... or rk_...)")]
+    NotASecretKey,
+}
+
+impl StripeGateway {
+    /// A gateway to the account that the credential belongs to.
+    ///
+    /// # Errors
+    /// There is no key, or one that cannot charge.
+    pub fn new(
+        transport: Transport,
+        url: Uri,
+        credential: Credential,
+        account: &str,
+        clock: Clock,
+    ) -> Result<Self, StripeConfigError> {
+        let is = |prefix: &str| credential.starts_with(prefix);
+        if credential.is_none() {
+            return Err(StripeConfigError::NoKey);
+        }
+        if is("pk_") {
+            return Err(StripeConfigError::NotASecretKey);
+        }
+        // Part of the record: an order of one mode is never settled by a key of the other.
+        let mode = if is("sk_test_") || is("rk_test_") { "test" } else { "live" };
+        Ok(Self { transport, url, provider: format!("stripe:{account}:{mode}"), credential, clock })
+    }
+
+    async fn call(
+        &self,
+        order: &Order,
+        method: Method,
+        path: &str,
+        key: Option<&IdempotencyKey>,
+        form: String,
+        within: Duration,
+    ) -> Result<answer::Intent, GatewayError> {
+        let unbuilt = |source: Box<dyn std::error::Error + Send + Sync>| GatewayError {
+            source: Some(source),
+            ..GatewayError::new(GatewayErrorKind::NotSent, "the request could not be built")
+        };
+        let base = self.url.to_string();
+        let uri: Uri = format!("{}/v1/payment_intents{path}", base.trim_end_matches('/'))
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| unbuilt(error.into()))?;
+        let mut request = Request::builder().method(method).uri(uri).header(VERSION_HEADER, VERSION);
+        if let Some(key) = key {
+            request = request
+                .header(KEY_HEADER, key.as_str())
+                .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        }
+        if let Some(bearer) = self.credential.bearer() {
+            request = request.header(header::AUTHORIZATION, bearer);
+        }
+        let request = request.body(Full::from(form)).map_err(|error| unbuilt(error.into()))?;
+        let response: Response<Bytes> = self.transport.send(request, within).await?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            self.credential.refused().await;
+        }
+        answer::read(&response, order, self.clock.now())
+    }
+
+    async fn see(
+        &self,
+        order: &Order,
+        method: Method,
+        path: String,
+        key: Option<&IdempotencyKey>,
+        form: String,
+        within: Duration,
+    ) -> Result<Sighting, GatewayError> {
+        Ok(self.call(order, method, &path, key, form, within).await?.sighting)
+    }
+}
+
+const VERSION_HEADER: HeaderName = HeaderName::from_static("stripe-version");
+const KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
+
+fn form(fields: &[(&str, &str)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
+}
+
+impl TwoPhaseGateway for StripeGateway {
+    fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    fn accept(&self, order: &Order) -> Result<(), PoisonReason> {
+        if order.payment_method().is_none() {
+            return Err(PoisonReason::PaymentMethodMissing);
+        }
+        amount::on_the_wire(order.money()).map(drop).ok_or(PoisonReason::AmountNotRepresentable)
+    }
+
+    async fn prepare(&self, order: &Order, key: &IdempotencyKey, within: Duration) -> Result<String, GatewayError> {
+        let amount = amount::on_the_wire(order.money()).ok_or_else(|| {
+            GatewayError::new(GatewayErrorKind::NotSent, "the amount cannot be expressed")
+        })?;
+        let (amount, attempt) = (amount.to_string(), order.attempt().to_string());
+        let currency = order.money().currency().code().to_ascii_lowercase();
+        let mut fields = vec![
+            ("amount", amount.as_str()),
+            ("currency", &currency),
+            ("payment_method_types[]", "card"),
+            ("metadata[order_id]", order.id().as_str()),
+            ("metadata[attempt]", &attempt),
+        ];
+        fields.extend(order.customer().map(|customer| ("customer", customer)));
+        fields.extend(order.payment_method().map(|method| ("payment_method", method)));
+        let intent = self.call(order, Method::POST, "", Some(key), form(&fields), within).await?;
+        Ok(intent.id)
+    }
+
+    async fn commit(
+        &self,
+        order: &Order,
+        handle: &str,
+        key: &IdempotencyKey,
+        within: Duration,
+    ) -> Result<Sighting, GatewayError> {
+        let fields = form(&[("off_session", "true"), ("error_on_requires_action", "true")]);
+        self.see(order, Method::POST, format!("/{handle}/confirm"), Some(key), fields, within).await
+    }
+
+    async fn inspect(&self, order: &Order, handle: &str, within: Duration) -> Result<Sighting, GatewayError> {
+        self.see(order, Method::GET, format!("/{handle}"), None, String::new(), within).await
+    }
+
+    async fn seal(
+        &self,
+        order: &Order,
+        handle: &str,
+        key: &IdempotencyKey,
+        within: Duration,
+    ) -> Result<Sighting, GatewayError> {
+        let fields = form(&[("cancellation_reason", "abandoned")]);
+        self.see(order, Method::POST, format!("/{handle}/cancel"), Some(key), fields, within).await
+    }
+}

@@ -1,0 +1,207 @@
+//! The Lambda shell: one invocation, from the event to the answer.
+//!
+//! No state lives here between invocations except clients, so several may run at once in one process.
+
+use std::time::Duration;
+
+use aws_lambda_events::sqs::SqsBatchResponse;
+use tracing::Instrument;
+
+use crate::{
+    backoff::Random,
+    batch::{Batch, BatchResult, BatchRules, Judged},
+    charge::{Alarm, Step},
+    clock::{Clock, Timestamp},
+    decision::Decision,
+    event::{self, EventError},
+    metrics::Metrics,
+    queue::{Queue, VisibilityChange},
+    response::{self, UnnamedFailure},
+    telemetry::ErrorChain,
+    visibility::{self, VisibilityRules},
+};
+
+/// Kept free at the end of an invocation for the answer itself.
+const ANSWER_MARGIN: Duration = Duration::from_millis(200);
+/// SQS takes so many entries in one call.
+const ENTRIES: usize = 10;
+
+/// What an invocation runs on.
+#[derive(Debug)]
+pub struct Handler<S, Q> {
+    /// What is done with an order.
+    pub step: S,
+    /// For visibility changes, and for poison that is moved.
+    pub queue: Q,
+    /// How a batch runs.
+    pub batch: BatchRules,
+    /// How long failed messages wait.
+    pub visibility: VisibilityRules,
+    /// Where visibility changes go, if not to the queue of the event's ARN.
+    pub queue_url: Option<String>,
+    /// The metrics' `service`.
+    pub service: String,
+    /// Takes what an invocation may last if the deadline is not known.
+    pub default_timeout: Duration,
+    /// Time.
+    pub clock: Clock,
+    /// Chance.
+    pub random: Random,
+    /// Where the metrics line goes.
+    pub emit: fn(&str),
+}
+
+/// Why an invocation fails as a whole; its batch then comes again as a whole.
+#[derive(Debug, thiserror::Error)]
+pub enum InvocationError {
+    /// The event is no SQS batch.
+    #[error(transparent)]
+    Event(EventError),
+    /// A failed record cannot be listed.
+    #[error(transparent)]
+    Unnamed(UnnamedFailure),
+}
+
+impl From<InvocationError> for lambda_runtime::Diagnostic {
+    fn from(error: InvocationError) -> Self {
+        let kind = match error {
+            InvocationError::Event(_) => "NotAnSqsEvent",
+            InvocationError::Unnamed(_) => "UnnamedFailure",
+        };
+        Self { error_type: kind.to_owned(), error_message: error.to_string() }
+    }
+}
+
+impl<S: Step, Q: Queue> Handler<S, Q> {
+    /// Works on one event. `deadline_millis` is the epoch at which Lambda stops the invocation.
+    ///
+    /// # Errors
+    /// The event is no SQS batch, or a record failed that cannot be listed.
+    pub async fn handle(
+        &self,
+        event: &str,
+        deadline_millis: u64,
+        request_id: &str,
+    ) -> Result<SqsBatchResponse, InvocationError> {
+        let span = tracing::info_span!("invocation", request_id);
+        self.answer(event, deadline_millis, request_id).instrument(span).await
+    }
+
+    async fn answer(
+        &self,
+        event: &str,
+        deadline_millis: u64,
+        request_id: &str,
+    ) -> Result<SqsBatchResponse, InvocationError> {
+        let records = event::records(event).map_err(|error| {
+            tracing::error!(error = %ErrorChain(&error), "the invocation is refused, nothing was charged");
+            InvocationError::Event(error)
+        })?;
+        let deadline = self.deadline(deadline_millis);
+        let queue = records.iter().find_map(|record| record.queue.clone());
+        let batch = Batch { step: &self.step, queue: &self.queue, rules: &self.batch, clock: &self.clock, deadline };
+        let result = batch.run(records).await;
+        let changes = visibility::changes(&result.judged, &self.visibility, &self.random, self.clock.now());
+        let url = self.queue_url.clone().or_else(|| queue.as_ref().and_then(|queue| queue.url()));
+        let failures = self.hide(url.as_deref(), &changes, deadline).await;
+        self.report(&result, failures, queue.as_ref().map(|queue| queue.name()), request_id);
+        response::answer(&result.judged).map_err(|error| {
+            tracing::error!(error = %ErrorChain(&error), "the invocation is failed on purpose");
+            InvocationError::Unnamed(error)
+        })
+    }
+
+    /// Local emulators send 0 or a duration instead of an epoch; both mean that the deadline is not known.
+    fn deadline(&self, millis: u64) -> Timestamp {
+        let now = self.clock.now();
+        let given = i64::try_from(millis).ok().map(Timestamp::from_millis);
+        given.filter(|deadline| *deadline > now).unwrap_or_else(|| now.plus(self.default_timeout))
+    }
+
+    /// Changes visibilities; what fails falls back to the queue's own timeout and is only counted.
+    async fn hide(&self, url: Option<&str>, changes: &[VisibilityChange], deadline: Timestamp) -> usize {
+        if changes.is_empty() {
+            return 0;
+        }
+        let Some(url) = url else {
+            tracing::warn!("the queue's URL is not known, so failed messages wait for its own timeout; set QUEUE_URL");
+            return changes.len();
+        };
+        let time = deadline.minus(ANSWER_MARGIN).since(self.clock.now());
+        let chunks = changes.chunks(ENTRIES).map(|chunk| async move {
+            match tokio::time::timeout(time, self.queue.change_visibility(url, chunk)).await {
+                Ok(Ok(results)) => {
+                    let failed: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+                    for error in &failed {
+                        tracing::warn!(error = %ErrorChain(error), "a visibility change was refused");
+                    }
+                    failed.len()
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(error = %ErrorChain(&error), "visibility changes failed");
+                    chunk.len()
+                }
+                Err(_elapsed) => {
+                    tracing::warn!("no time was left for visibility changes");
+                    chunk.len()
+                }
+            }
+        });
+        futures_util::future::join_all(chunks).await.into_iter().fold(0, usize::saturating_add)
+    }
+
+    fn report(&self, result: &BatchResult, visibility_failures: usize, queue: Option<&str>, request_id: &str) {
+        result.judged.iter().for_each(log);
+        if result.breaker_opened {
+            tracing::warn!("the breaker opened: the rest of the batch was returned without being begun");
+        }
+        let now = self.clock.now();
+        let metrics = Metrics::of(result, visibility_failures, now);
+        (self.emit)(&metrics.to_emf(&self.service, queue, request_id, now));
+    }
+}
+
+/// The line of one record.
+fn log(judged: &Judged) {
+    let Judged { record, order, outcome, took, .. } = judged;
+    let facts = &outcome.facts;
+    macro_rules! line {
+        ($level:ident, $message:expr) => {
+            tracing::$level!(
+                message_id = record.message_id.as_ref().map(|id| id.as_str()),
+                order_id = order.as_ref().map(|order| order.id().as_str()),
+                group_id = record.group.as_ref().map(|group| group.as_str()),
+                receive_count = record.receive_count,
+                decision = outcome.decision.name(),
+                reason = outcome.decision.reason(),
+                attempt = order.as_ref().map(|order| order.attempt()),
+                fence = facts.fence,
+                amount_minor = order.as_ref().map(|order| order.money().minor()),
+                currency = order.as_ref().map(|order| order.money().currency().code()),
+                charge_id = facts.charge_id.as_deref(),
+                duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                error = facts.error.as_deref(),
+                position = record.message_id.is_none().then_some(record.position),
+                "{}",
+                $message
+            )
+        };
+    }
+    match (facts.alarm, &outcome.decision) {
+        (Some(alarm), _) => line!(error, alarm_name(alarm)),
+        (None, Decision::Ack(_)) => line!(info, "record done"),
+        (None, Decision::Retry { .. }) => line!(warn, "record will be tried again"),
+        (None, Decision::Poison(_)) => line!(warn, "record given up"),
+    }
+}
+
+fn alarm_name(alarm: Alarm) -> &'static str {
+    match alarm {
+        Alarm::ChargedNotRecorded => "charged_not_recorded",
+        Alarm::DoubleChargeDetected => "double_charge_detected",
+        Alarm::ChargeContradictsRecord => "charge_contradicts_record",
+        Alarm::AuthConfig => "auth_config_error",
+        Alarm::RecordUnreadable => "record_unreadable",
+    }
+}
+
