@@ -101,6 +101,14 @@ impl MemoryQueues {
         Ok(all)
     }
 
+    /// The queue's settings.
+    ///
+    /// # Errors
+    /// The queue does not exist.
+    pub fn settings(&self, name: &str) -> Result<QueueSettings, SqsError> {
+        Ok(self.lock().slot(name)?.state.settings.clone())
+    }
+
     /// Changes settings by attribute name, at once and for the messages already there.
     ///
     /// # Errors
@@ -298,8 +306,8 @@ impl MemoryQueues {
 ///
 /// # Errors
 /// They are.
-pub fn check_total_size(messages: &[Outgoing]) -> Result<(), SqsError> {
-    let total = messages.iter().map(limits::size).fold(0, usize::saturating_add);
+pub fn check_total_size<'a>(messages: impl IntoIterator<Item = &'a Outgoing>) -> Result<(), SqsError> {
+    let total = messages.into_iter().map(limits::size).fold(0, usize::saturating_add);
     if total > limits::MAX_BYTES { Err(SqsError::BatchRequestTooLong(total)) } else { Ok(()) }
 }
 
@@ -324,3 +332,6 @@ fn check(receive: &Receive) -> Result<(), SqsError> {
 fn name_in(url: &str) -> &str {
     url.rsplit('/').next().unwrap_or(url)
 }
+
+#[cfg(test)]
+mod tests;

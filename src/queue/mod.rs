@@ -3,6 +3,7 @@
 //! A batch call that succeeds as a whole may have failed for single entries, so every batch method answers
 //! entry by entry, in the order of the entries it was given.
 
+pub mod conformance;
 pub mod memory;
 #[cfg(feature = "aws")]
 pub mod sqs;

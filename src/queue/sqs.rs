@@ -199,7 +199,18 @@ where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     R: std::fmt::Debug + Send + Sync + 'static,
 {
-    QueueError { operation, code: error.code().map(str::to_owned), source: Box::new(error) }
+    QueueError { operation, code: error.code().map(api_name), source: Box::new(error) }
+}
+
+/// The error's name in the API. The client reports the name of the older query protocol, which SQS sends along.
+fn api_name(code: &str) -> String {
+    let code = code.strip_prefix("AWS.SimpleQueueService.").unwrap_or(code);
+    match code {
+        "NonExistentQueue" => "QueueDoesNotExist",
+        "QueueAlreadyExists" => "QueueNameExists",
+        other => other,
+    }
+    .to_owned()
 }
 
 /// SQS counts in whole seconds; a part of a second counts as one, so nothing reappears early.
@@ -231,6 +242,17 @@ mod tests {
     fn an_entry_both_done_and_failed_failed() {
         let failed = BatchResultErrorEntry::builder().id("0").sender_fault(true).code("E").build().unwrap();
         assert!(in_order(1, std::iter::once(("0".to_owned(), ())), vec![failed])[0].is_err());
+    }
+
+    #[test]
+    fn errors_go_by_their_name_in_the_api() {
+        for (code, name) in [
+            ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"),
+            ("AWS.SimpleQueueService.EmptyBatchRequest", "EmptyBatchRequest"),
+            ("ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid"),
+        ] {
+            assert_eq!(api_name(code), name);
+        }
     }
 
     #[test]

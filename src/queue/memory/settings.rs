@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{error::SqsError, limits::MAX_BYTES};
 
-/// Attributes that are kept and answered but change nothing here: encryption, access and throughput.
+/// Encryption, access and throughput: nothing here depends on them.
 const KEPT: [&str; 6] = [
     "FifoThroughputLimit",
     "KmsDataKeyReusePeriodSeconds",
@@ -33,7 +33,8 @@ pub struct QueueSettings {
     pub redrive: Option<RedrivePolicy>,
     /// Set on FIFO queues.
     pub fifo: Option<FifoSettings>,
-    kept: BTreeMap<String, String>,
+    /// Attributes that are kept and answered and change nothing, such as `SqsManagedSseEnabled`.
+    pub kept: BTreeMap<String, String>,
 }
 
 /// Where messages go that were received too often. They go on the receive after the last allowed one.
