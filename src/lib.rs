@@ -13,6 +13,8 @@ pub mod gateway;
 #[cfg(feature = "lambda")]
 pub mod handler;
 pub mod ledger;
+#[cfg(feature = "local")]
+pub mod local;
 pub mod metrics;
 pub mod money;
 pub mod order;
