@@ -15,6 +15,7 @@ mod line;
 mod message;
 mod moves;
 mod registry;
+mod seam;
 mod settings;
 mod state;
 
@@ -30,17 +31,14 @@ use tokio::time::Instant;
 use self::registry::{Registry, Step};
 pub use self::{
     error::SqsError,
+    limits::check_total_size,
     moves::{MoveStatus, MoveTask},
     registry::Sent,
     settings::{FifoSettings, QueueSettings, RedrivePolicy},
     state::Depth,
 };
-use super::{EntryResult, MAX_BATCH, Message, Outgoing, Queue, QueueError, Receive, VisibilityChange};
-use crate::{
-    backoff::Random,
-    clock::Clock,
-    record::{MessageId, ReceiptHandle},
-};
+use super::{MAX_BATCH, Message, Outgoing, Receive, VisibilityChange};
+use crate::{backoff::Random, clock::Clock, record::ReceiptHandle};
 
 /// The account that owns all queues, in their URLs and ARNs.
 pub const ACCOUNT: &str = "000000000000";
@@ -51,7 +49,7 @@ const MAX_VISIBILITY: Duration = Duration::from_secs(43_200);
 
 /// Named queues in memory. Cheap to clone; clones share the queues.
 ///
-/// As a [`Queue`] it takes any URL whose last segment is a queue's name.
+/// As a [`Queue`](super::Queue) it takes any URL whose last segment is a queue's name.
 #[derive(Clone)]
 pub struct MemoryQueues {
     clock: Clock,
@@ -256,61 +254,6 @@ impl fmt::Debug for MemoryQueues {
     }
 }
 
-impl Queue for MemoryQueues {
-    async fn receive(&self, url: &str, receive: Receive) -> Result<Vec<Message>, QueueError> {
-        self.receive_from(name_in(url), receive).await.map_err(|error| error.of("ReceiveMessage"))
-    }
-
-    async fn delete(&self, url: &str, handles: &[ReceiptHandle]) -> Result<Vec<EntryResult>, QueueError> {
-        const OPERATION: &str = "DeleteMessageBatch";
-        self.check_batch(OPERATION, url, handles)?;
-        Ok(handles.iter().map(|handle| Ok(self.delete_one(name_in(url), handle)?)).collect())
-    }
-
-    async fn change_visibility(
-        &self,
-        url: &str,
-        changes: &[VisibilityChange],
-    ) -> Result<Vec<EntryResult>, QueueError> {
-        const OPERATION: &str = "ChangeMessageVisibilityBatch";
-        self.check_batch(OPERATION, url, changes)?;
-        Ok(changes.iter().map(|change| Ok(self.change_one(name_in(url), change)?)).collect())
-    }
-
-    async fn send(
-        &self,
-        url: &str,
-        messages: &[Outgoing],
-    ) -> Result<Vec<EntryResult<MessageId>>, QueueError> {
-        const OPERATION: &str = "SendMessageBatch";
-        self.check_batch(OPERATION, url, messages)?;
-        check_total_size(messages).map_err(|error| error.of(OPERATION))?;
-        let send = |message: &Outgoing| Ok(self.send_one(name_in(url), message.clone())?.id);
-        Ok(messages.iter().map(send).collect())
-    }
-}
-
-impl MemoryQueues {
-    /// What fails a batch call as a whole.
-    fn check_batch<T>(&self, operation: &'static str, url: &str, entries: &[T]) -> Result<(), QueueError> {
-        let check = match entries.len() {
-            0 => Err(SqsError::EmptyBatchRequest),
-            1..=MAX_BATCH => self.lock().slot(name_in(url)).map(|_| ()),
-            count => Err(SqsError::TooManyEntriesInBatchRequest(count)),
-        };
-        check.map_err(|error| error.of(operation))
-    }
-}
-
-/// All messages of a batch together are no larger than one message may be.
-///
-/// # Errors
-/// They are.
-pub fn check_total_size<'a>(messages: impl IntoIterator<Item = &'a Outgoing>) -> Result<(), SqsError> {
-    let total = messages.into_iter().map(limits::size).fold(0, usize::saturating_add);
-    if total > limits::MAX_BYTES { Err(SqsError::BatchRequestTooLong(total)) } else { Ok(()) }
-}
-
 fn check(receive: &Receive) -> Result<(), SqsError> {
     let out_of_range = |name: &str, range: &str| {
         let message = format!("Value for parameter {name} is invalid. Reason: Must be {range}, if provided.");
@@ -326,11 +269,6 @@ fn check(receive: &Receive) -> Result<(), SqsError> {
         return out_of_range("VisibilityTimeout", "between 0 and 43200");
     }
     Ok(())
-}
-
-/// The queue's name in a URL: its last segment.
-fn name_in(url: &str) -> &str {
-    url.rsplit('/').next().unwrap_or(url)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::{
 
 use aws_sdk_sqs::{
     Client, Config,
-    config::{BehaviorVersion, Credentials, Region},
+    config::{BehaviorVersion, Credentials, Region, retry::RetryConfig},
     types::{MessageSystemAttributeName, QueueAttributeName},
 };
 use charge_once::{
@@ -56,6 +56,7 @@ fn client(url: &str) -> Client {
         .region(Region::from_static("us-east-1"))
         .credentials_provider(Credentials::for_tests())
         .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .retry_config(RetryConfig::disabled())
         .endpoint_url(url);
     Client::from_conf(config.build())
 }

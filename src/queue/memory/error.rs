@@ -1,6 +1,9 @@
 //! What SQS refuses, by the names of its API.
 
-use crate::queue::{EntryError, MAX_BATCH, QueueError};
+use crate::{
+    queue::{EntryError, MAX_BATCH, QueueError},
+    record::ReceiptHandle,
+};
 
 /// A refusal, worded as SQS words it where tools match on the words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,6 +85,28 @@ impl SqsError {
             Self::ResourceNotFound(_) => "ResourceNotFoundException",
             Self::UnsupportedOperation(_) => "UnsupportedOperation",
         }
+    }
+
+    /// FIFO queues refuse a handle whose visibility timeout has ended, and not as `ReceiptHandleIsInvalid`.
+    pub(super) fn expired(handle: &ReceiptHandle) -> Self {
+        let reason = "The receipt handle has expired.";
+        Self::InvalidParameterValue(format!(
+            "Value {handle} for parameter ReceiptHandle is invalid. Reason: {reason}"
+        ))
+    }
+
+    /// Standard queues cannot hide a message that is deleted or was received again since.
+    pub(super) fn gone(handle: &ReceiptHandle) -> Self {
+        let reason = "Message does not exist or is not available for visibility timeout change.";
+        Self::InvalidParameterValue(format!(
+            "Value {handle} for parameter ReceiptHandle is invalid. Reason: {reason}"
+        ))
+    }
+
+    pub(super) fn visibility(seconds: u32, reason: &str) -> Self {
+        Self::InvalidParameterValue(format!(
+            "Value {seconds} for parameter VisibilityTimeout is invalid. Reason: {reason}"
+        ))
     }
 
     pub(super) fn of(self, operation: &'static str) -> QueueError {

@@ -18,6 +18,15 @@ pub(super) fn size(message: &Outgoing) -> usize {
     message.attributes.iter().map(attribute).sum::<usize>().saturating_add(message.body.len())
 }
 
+/// All messages of a batch together are no larger than one message may be.
+///
+/// # Errors
+/// They are.
+pub fn check_total_size<'a>(messages: impl IntoIterator<Item = &'a Outgoing>) -> Result<(), SqsError> {
+    let total = messages.into_iter().map(size).fold(0, usize::saturating_add);
+    if total > MAX_BYTES { Err(SqsError::BatchRequestTooLong(total)) } else { Ok(()) }
+}
+
 /// Checks a message against the queue's settings.
 pub(super) fn check(message: &Outgoing, queue: &QueueSettings) -> Result<(), SqsError> {
     if message.body.is_empty() {

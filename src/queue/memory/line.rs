@@ -44,7 +44,7 @@ impl Group {
 }
 
 impl Groups {
-    /// Changes a group and keeps `ready` true. A message without a group has the empty group of its own.
+    /// Changes a group and keeps `ready` true. FIFO queues accept no message without a group.
     fn update(&mut self, group: Option<&MessageGroupId>, change: impl FnOnce(&mut Group)) {
         let Some(id) = group else { return };
         let group = self.all.entry(id.clone()).or_default();

@@ -65,27 +65,7 @@ impl Registry {
         rate: Option<u32>,
     ) -> Result<String, SqsError> {
         self.settle(now, source)?;
-        let no_queue = |_| {
-            SqsError::ResourceNotFound(
-                "The resource that you specified for the DestinationArn doesn't exist.",
-            )
-        };
-        if let Some(destination) = destination {
-            self.slot(destination).map_err(no_queue)?;
-        }
-        if self.sources_of(source).is_empty() {
-            return Err(invalid("Source queue must be configured as a Dead Letter Queue."));
-        }
-        if rate.is_some_and(|rate| rate == 0 || rate > MAX_RATE) {
-            return Err(invalid(
-                "Value for parameter MaxNumberOfMessagesPerSecond is invalid. Reason: Must be between 1 and 500.",
-            ));
-        }
-        if self.moves.iter().any(|task| task.source == source && task.status == MoveStatus::Running) {
-            return Err(SqsError::UnsupportedOperation(
-                "There is already a task running. Only one active task is allowed for a source queue arn at a given time.".to_owned(),
-            ));
-        }
+        self.check_move(source, destination, rate)?;
         let handle = self.random.token();
         let to_move = u64::try_from(self.slot(source)?.state.depth().visible).unwrap_or(u64::MAX);
         self.moves.push(MoveTask {
@@ -101,6 +81,28 @@ impl Registry {
         self.run_moves(now);
         self.wake_all();
         Ok(handle)
+    }
+
+    fn check_move(&self, source: &str, destination: Option<&str>, rate: Option<u32>) -> Result<(), SqsError> {
+        let is_fifo = |name| self.slot(name).map(|slot| slot.state.settings.fifo.is_some());
+        if let Some(destination) = destination {
+            let message = "The resource that you specified for the DestinationArn doesn't exist.";
+            let fifo = is_fifo(destination).map_err(|_| SqsError::ResourceNotFound(message))?;
+            if fifo != is_fifo(source)? {
+                return Err(invalid("Source and destination must be queues of the same type."));
+            }
+        }
+        if self.sources_of(source).is_empty() {
+            return Err(invalid("Source queue must be configured as a Dead Letter Queue."));
+        }
+        if rate.is_some_and(|rate| rate == 0 || rate > MAX_RATE) {
+            return Err(invalid("MaxNumberOfMessagesPerSecond must be between 1 and 500."));
+        }
+        if self.moves.iter().any(|task| task.source == source && task.status == MoveStatus::Running) {
+            let message = "There is already a task running on this source queue.";
+            return Err(SqsError::UnsupportedOperation(message.to_owned()));
+        }
+        Ok(())
     }
 
     /// Stops a running task; answers how many messages it moved.

@@ -174,6 +174,10 @@ impl Registry {
     /// Moves the first message of `source`: to its new queue it is a new message.
     pub(super) fn move_first(&mut self, now: Timestamp, source: &str, destination: &str) {
         let id = self.fresh_id();
+        // Looked for before anything is taken out: a message leaves one queue only for another.
+        if self.slot(destination).is_err() {
+            return;
+        }
         let Some(message) = self.slot_mut(source).ok().and_then(|slot| slot.state.pop()) else { return };
         let Ok(slot) = self.slot_mut(destination) else { return };
         let mut sent = message.sent;

@@ -176,7 +176,7 @@ impl QueueState {
         let Some(message) = self.messages.get(&seq) else { return Ok(()) };
         let latest = message.receive_count == receive;
         if self.settings.fifo.is_some() && !(latest && message.phase.is_in_flight()) {
-            return Err(expired(handle));
+            return Err(SqsError::expired(handle));
         }
         if latest {
             self.remove(seq);
@@ -194,31 +194,27 @@ impl QueueState {
         let Handle { seq, receive } = Handle::read(&self.name, handle)?;
         let timeout = Duration::from_secs(change.seconds.into());
         if timeout > MAX_HIDDEN {
-            let reason = "Reason: Must be between 0 and 43200, if provided.";
-            return Err(invalid(format!(
-                "Value {} for parameter VisibilityTimeout is invalid. {reason}",
-                change.seconds
-            )));
+            return Err(SqsError::visibility(change.seconds, "Must be between 0 and 43200, if provided."));
         }
         let Some(message) = self.messages.get_mut(&seq).filter(|message| message.receive_count == receive)
         else {
-            return Err(if self.settings.fifo.is_some() { expired(handle) } else { gone(handle) });
+            return Err(if self.settings.fifo.is_some() {
+                SqsError::expired(handle)
+            } else {
+                SqsError::gone(handle)
+            });
         };
         let Phase::InFlight { until, since } = message.phase else {
             return Err(if self.settings.fifo.is_some() {
-                expired(handle)
+                SqsError::expired(handle)
             } else {
                 SqsError::MessageNotInflight
             });
         };
         let new = now.plus(timeout);
         if new > since.plus(MAX_HIDDEN) {
-            let reason =
-                "Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds].";
-            return Err(invalid(format!(
-                "Value {} for parameter VisibilityTimeout is invalid. {reason}",
-                change.seconds
-            )));
+            let reason = "Total VisibilityTimeout for the message is beyond the limit [43200 seconds].";
+            return Err(SqsError::visibility(change.seconds, reason));
         }
         message.phase = Phase::InFlight { until: new, since };
         self.hidden.remove(&(until, seq));
@@ -288,21 +284,4 @@ impl QueueState {
 
 fn sha256(body: &str) -> String {
     Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// FIFO queues refuse a handle whose visibility timeout has ended, by this code rather than
-/// `ReceiptHandleIsInvalid`.
-fn expired(handle: &ReceiptHandle) -> SqsError {
-    invalid(format!(
-        "Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
-    ))
-}
-
-fn gone(handle: &ReceiptHandle) -> SqsError {
-    let reason = "Reason: Message does not exist or is not available for visibility timeout change.";
-    invalid(format!("Value {handle} for parameter ReceiptHandle is invalid. {reason}"))
-}
-
-fn invalid(message: String) -> SqsError {
-    SqsError::InvalidParameterValue(message)
 }

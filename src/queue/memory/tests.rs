@@ -171,6 +171,36 @@ async fn a_message_sent_into_the_dead_letter_queue_needs_a_destination() {
     assert_eq!(queues.start_move("live", None, None).unwrap_err().code(), "InvalidParameterValue");
 }
 
+/// A move is no send: the deduplication that would swallow a message sent again within five minutes does not
+/// apply to it.
+#[tokio::test]
+async fn a_move_task_keeps_group_and_order_and_is_not_deduplicated() {
+    let queues = Driven::new().queues;
+    queues.create("dead.fifo", QueueSettings::fifo()).unwrap();
+    let redrive = RedrivePolicy { dead_letter_queue: MemoryQueues::arn("dead.fifo"), max_receive_count: 1 };
+    queues.create("live.fifo", QueueSettings { redrive: Some(redrive), ..QueueSettings::fifo() }).unwrap();
+    queues.create("other", QueueSettings::standard()).unwrap();
+    for body in ["1", "2"] {
+        let group = MessageGroupId::new("g");
+        let message = Outgoing { group, deduplication_id: Some(body.to_owned()), ..text(body) };
+        queues.send_one("live.fifo", message).unwrap();
+    }
+    let first = queues.receive_from("live.fifo", now_or_never(10, 0)).await.unwrap();
+    assert!(queues.receive_from("live.fifo", now_or_never(10, 0)).await.unwrap().is_empty());
+    assert_eq!(
+        queues.start_move("dead.fifo", Some("other"), None).unwrap_err().code(),
+        "InvalidParameterValue"
+    );
+    queues.start_move("dead.fifo", None, None).unwrap();
+    let moved = queues.receive_from("live.fifo", now_or_never(10, 0)).await.unwrap();
+    assert_eq!(moved.iter().map(|message| message.body.as_str()).collect::<Vec<_>>(), ["1", "2"]);
+    for (moved, first) in moved.iter().zip(&first) {
+        assert_eq!(moved.system["MessageGroupId"], "g");
+        assert_eq!(moved.system["MessageDeduplicationId"], first.id.as_str());
+        assert_ne!(moved.id, first.id);
+    }
+}
+
 #[tokio::test]
 async fn a_standard_queue_hands_out_at_most_120_000_at_a_time() {
     let driven = Driven::new();
