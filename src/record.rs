@@ -178,7 +178,10 @@ mod tests {
     fn the_queue_url_follows_the_partition() {
         let url = |arn| QueueArn::parse(arn).unwrap().url();
         let cases = [
-            ("arn:aws:sqs:eu-west-1:111122223333:orders", "https://sqs.eu-west-1.amazonaws.com/111122223333/orders"),
+            (
+                "arn:aws:sqs:eu-west-1:111122223333:orders",
+                "https://sqs.eu-west-1.amazonaws.com/111122223333/orders",
+            ),
             ("arn:aws-cn:sqs:cn-north-1:1:q", "https://sqs.cn-north-1.amazonaws.com.cn/1/q"),
             ("arn:aws-us-gov:sqs:us-gov-west-1:1:q", "https://sqs.us-gov-west-1.amazonaws.com/1/q"),
             ("arn:aws-eusc:sqs:eusc-de-east-1:1:q.fifo", "https://sqs.eusc-de-east-1.amazonaws.eu/1/q.fifo"),
