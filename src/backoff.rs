@@ -77,7 +77,8 @@ mod tests {
 
     #[test]
     fn the_ceiling_doubles_up_to_the_cap() {
-        let seconds: Vec<u64> = [1, 2, 3, 8, 9, 32, 33, u32::MAX].map(|n| BACKOFF.ceiling(n).as_secs()).to_vec();
+        let seconds: Vec<u64> =
+            [1, 2, 3, 8, 9, 32, 33, u32::MAX].map(|n| BACKOFF.ceiling(n).as_secs()).to_vec();
         assert_eq!(seconds, [5, 10, 20, 640, 900, 900, 900, 900]);
         assert_eq!(BACKOFF.ceiling(0), BACKOFF.base, "a count of 0 is read as the first receive");
     }

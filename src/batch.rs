@@ -140,7 +140,13 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
                 let facts = Facts { error: reason.explain(), ..Facts::default() };
                 let outcome = Outcome { decision: Decision::Poison(reason.clone()), facts };
                 let outcome = self.poisoned(&parsed.record, outcome).await;
-                return Judged { record: parsed.record, order: None, outcome, behind: None, took: self.since(began) };
+                return Judged {
+                    record: parsed.record,
+                    order: None,
+                    outcome,
+                    behind: None,
+                    took: self.since(began),
+                };
             }
         };
         if began.plus(self.rules.time_to_begin) > self.deadline {
@@ -152,7 +158,13 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
         let outcome = self.step(order, &parsed.record).await;
         breaker.note(outcome.facts.health);
         let outcome = self.poisoned(&parsed.record, outcome).await;
-        Judged { record: parsed.record, order: parsed.order.ok(), outcome, behind: None, took: self.since(began) }
+        Judged {
+            record: parsed.record,
+            order: parsed.order.ok(),
+            outcome,
+            behind: None,
+            took: self.since(began),
+        }
     }
 
     /// Runs the step; a panic, and work that does not end in time, are results of this record alone.
@@ -205,7 +217,11 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
             Err(_elapsed) => "no answer in time".to_owned(),
         };
         let message_id = record.message_id.as_ref().map(|id| id.as_str());
-        tracing::warn!(message_id, error, "the message could not be moved to the dead-letter queue and stays");
+        tracing::warn!(
+            message_id,
+            error,
+            "the message could not be moved to the dead-letter queue and stays"
+        );
         outcome
     }
 
@@ -228,7 +244,9 @@ fn lanes(records: impl Iterator<Item = Parsed>) -> Vec<Vec<Parsed>> {
     for parsed in records {
         let key = match (&parsed.order, parsed.record.is_fifo()) {
             // Without a group the order among such records is unknown, so they share one lane.
-            (_, true) => Some(format!("group {}", parsed.record.group.as_ref().map_or("", |group| group.as_str()))),
+            (_, true) => {
+                Some(format!("group {}", parsed.record.group.as_ref().map_or("", |group| group.as_str())))
+            }
             (Ok(order), false) => Some(format!("order {}", order.id())),
             (Err(_), false) => None,
         };
@@ -256,7 +274,8 @@ fn not_begun(parsed: Parsed, after: RetryAfter, reason: RetryReason) -> Judged {
 }
 
 fn copy_for_dlq(record: &Record, body: &str, reason: &PoisonReason) -> Outgoing {
-    let ours = |name: &str, value: String| TextAttribute { name: name.into(), data_type: "String".into(), value };
+    let ours =
+        |name: &str, value: String| TextAttribute { name: name.into(), data_type: "String".into(), value };
     let mut attributes = vec![ours("reason", reason.to_string())];
     attributes.extend(record.message_id.as_ref().map(|id| ours("original_message_id", id.to_string())));
     let kept = record.attributes.iter().filter(|attribute| {
@@ -273,7 +292,8 @@ fn copy_for_dlq(record: &Record, body: &str, reason: &PoisonReason) -> Outgoing 
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text =
+        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("panic: {}", text.unwrap_or("without a text"))
 }
 

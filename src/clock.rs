@@ -72,9 +72,8 @@ impl Clock {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
     pub fn system() -> Self {
         Self::from_fn(|| {
-            let since = std::time::SystemTime::now()
-                .duration_since(std::time::UNIX_EPOCH)
-                .unwrap_or(Duration::ZERO);
+            let since =
+                std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
             Timestamp(millis(since))
         })
     }

@@ -179,18 +179,33 @@ impl<E: Environment> Reader<'_, E> {
         }
     }
 
-    fn duration(&self, name: &'static str, default: Duration, min: Duration, max: Duration) -> Result<Duration, ConfigError> {
+    fn duration(
+        &self,
+        name: &'static str,
+        default: Duration,
+        min: Duration,
+        max: Duration,
+    ) -> Result<Duration, ConfigError> {
         let Some(text) = self.text(name) else { return Ok(default) };
         match parse_duration(&text) {
             Some(duration) if (min..=max).contains(&duration) => Ok(duration),
             _ => wrong(
                 name,
-                format!("must be a duration such as 500ms, 10s, 5m or 20h, from {} to {}", show(min), show(max)),
+                format!(
+                    "must be a duration such as 500ms, 10s, 5m or 20h, from {} to {}",
+                    show(min),
+                    show(max)
+                ),
             ),
         }
     }
 
-    fn choice<T: Copy>(&self, name: &'static str, choices: &[(&str, T)], default: T) -> Result<T, ConfigError> {
+    fn choice<T: Copy>(
+        &self,
+        name: &'static str,
+        choices: &[(&str, T)],
+        default: T,
+    ) -> Result<T, ConfigError> {
         let Some(text) = self.text(name) else { return Ok(default) };
         match choices.iter().find(|(word, _)| *word == text) {
             Some((_, value)) => Ok(*value),
@@ -207,7 +222,9 @@ impl<E: Environment> Reader<'_, E> {
 
     fn https_url(&self, name: &'static str, text: &str) -> Result<Uri, ConfigError> {
         let Ok(uri) = text.parse::<Uri>() else { return wrong(name, "must be a URL") };
-        let Some(host) = uri.host() else { return wrong(name, "must be an absolute URL such as https://host/path") };
+        let Some(host) = uri.host() else {
+            return wrong(name, "must be an absolute URL such as https://host/path");
+        };
         match uri.scheme_str() {
             Some("https") => Ok(uri),
             Some("http") if is_loopback(host) => Ok(uri),
@@ -240,7 +257,9 @@ fn parse_duration(text: &str) -> Option<Duration> {
 
 fn show(duration: Duration) -> String {
     match duration.as_millis() {
-        millis if millis.checked_rem(3_600_000) == Some(0) && millis > 0 => format!("{}h", millis / 3_600_000),
+        millis if millis.checked_rem(3_600_000) == Some(0) && millis > 0 => {
+            format!("{}h", millis / 3_600_000)
+        }
         millis if millis.checked_rem(1000) == Some(0) => format!("{}s", millis / 1000),
         millis => format!("{millis}ms"),
     }
@@ -270,7 +289,12 @@ impl Config {
             ledger_table,
             account: account(&env)?,
             secret: secret(&env)?,
-            key_window: env.duration("GATEWAY_KEY_WINDOW", seconds(72_000), seconds(60), seconds(2_592_000))?,
+            key_window: env.duration(
+                "GATEWAY_KEY_WINDOW",
+                seconds(72_000),
+                seconds(60),
+                seconds(2_592_000),
+            )?,
             look_up,
             order: order_rules(&env)?,
             concurrency: usize::try_from(env.integer("CONCURRENCY", 10, 1, 1000)?).unwrap_or(1),
@@ -279,7 +303,10 @@ impl Config {
             max_receive_count: u32::try_from(max_receive_count).ok().filter(|max| *max > 0),
             move_poison_to: move_poison_to(&env)?,
             payload_buckets: payload_buckets(&env)?,
-            queue_url: env.text("QUEUE_URL").map(|url| env.https_url("QUEUE_URL", &url).map(|_| url)).transpose()?,
+            queue_url: env
+                .text("QUEUE_URL")
+                .map(|url| env.https_url("QUEUE_URL", &url).map(|_| url))
+                .transpose()?,
             log_level: log_level(&env)?,
             service: env.text("SERVICE_NAME").unwrap_or_else(|| "charge-once".to_owned()),
             default_timeout: seconds(env.integer("AWS_LAMBDA_FUNCTION_TIMEOUT", 30, 1, 5400)?),
@@ -330,7 +357,11 @@ fn look_up<E: Environment>(env: &Reader<'_, E>, gateway: &GatewayKind) -> Result
 fn account<E: Environment>(env: &Reader<'_, E>) -> Result<String, ConfigError> {
     let account = env.text("GATEWAY_ACCOUNT").unwrap_or_else(|| "default".to_owned());
     let plain = account.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    if plain && account.len() <= 64 { Ok(account) } else { wrong("GATEWAY_ACCOUNT", "must be 1 to 64 of A-Z a-z 0-9 . _ -") }
+    if plain && account.len() <= 64 {
+        Ok(account)
+    } else {
+        wrong("GATEWAY_ACCOUNT", "must be 1 to 64 of A-Z a-z 0-9 . _ -")
+    }
 }
 
 fn secret<E: Environment>(env: &Reader<'_, E>) -> Result<SecretSource, ConfigError> {
@@ -350,7 +381,12 @@ fn order_rules<E: Environment>(env: &Reader<'_, E>) -> Result<OrderRules, Config
         None => None,
         Some(code) => match Currency::parse(&code) {
             Some(currency) => Some(currency),
-            None => return wrong("DEFAULT_CURRENCY", "must be an ISO 4217 code that has a minor unit, such as EUR"),
+            None => {
+                return wrong(
+                    "DEFAULT_CURRENCY",
+                    "must be an ISO 4217 code that has a minor unit, such as EUR",
+                );
+            }
         },
     };
     let max = env.integer("MAX_AMOUNT_MINOR", 99_999_999, 1, 999_999_999_999)?;
@@ -359,10 +395,14 @@ fn order_rules<E: Environment>(env: &Reader<'_, E>) -> Result<OrderRules, Config
 
 fn rules<E: Environment>(env: &Reader<'_, E>) -> Result<Rules, ConfigError> {
     let seconds = Duration::from_secs;
-    let call_timeout = env.duration("CHARGE_TIMEOUT", seconds(10), Duration::from_millis(100), seconds(300))?;
+    let call_timeout =
+        env.duration("CHARGE_TIMEOUT", seconds(10), Duration::from_millis(100), seconds(300))?;
     let lease = seconds(env.integer("LEASE_SECONDS", 60, 5, 5400)?);
     if lease < call_timeout {
-        return wrong("LEASE_SECONDS", "must not be shorter than CHARGE_TIMEOUT: the lease would end during a charge");
+        return wrong(
+            "LEASE_SECONDS",
+            "must not be shorter than CHARGE_TIMEOUT: the lease would end during a charge",
+        );
     }
     let retention = seconds(env.integer("RECORD_DAYS", 180, 19, 3650)?.saturating_mul(86_400));
     Ok(Rules {
@@ -394,9 +434,13 @@ fn move_poison_to<E: Environment>(env: &Reader<'_, E>) -> Result<Option<String>,
 
 fn payload_buckets<E: Environment>(env: &Reader<'_, E>) -> Result<Vec<String>, ConfigError> {
     let text = env.text("PAYLOAD_BUCKETS").unwrap_or_default();
-    let buckets: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
+    let buckets: Vec<String> =
+        text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
     if !buckets.is_empty() {
-        return wrong("PAYLOAD_BUCKETS", "is set, but this build cannot read S3: messages that point there are poison");
+        return wrong(
+            "PAYLOAD_BUCKETS",
+            "is set, but this build cannot read S3: messages that point there are poison",
+        );
     }
     Ok(buckets)
 }
@@ -427,8 +471,10 @@ mod tests {
         &[("LEDGER_TABLE", "t"), ("GATEWAY", "http"), ("GATEWAY_URL", "https://pay.example/charges")];
 
     fn read(extra: &[(&str, &str)]) -> Result<Config, String> {
-        let all: Vec<_> = LEAST.iter().chain(extra).map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let get = move |name: &str| all.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        let all: Vec<_> =
+            LEAST.iter().chain(extra).map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let get =
+            move |name: &str| all.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         Config::from_env(&get).map_err(|error| error.to_string())
     }
 
@@ -459,7 +505,10 @@ mod tests {
             (&[("GATEWAY_URL", "")], "GATEWAY_URL is not set"),
             (&[("GATEWAY_URL", "http://pay.example")], "GATEWAY_URL must be https"),
             (&[("GATEWAY_URL", "pay")], "GATEWAY_URL must be"),
-            (&[("GATEWAY_SECRET", "a"), ("GATEWAY_SECRET_ARN", "b")], "GATEWAY_SECRET and GATEWAY_SECRET_ARN"),
+            (
+                &[("GATEWAY_SECRET", "a"), ("GATEWAY_SECRET_ARN", "b")],
+                "GATEWAY_SECRET and GATEWAY_SECRET_ARN",
+            ),
             (&[("GATEWAY_KEY_WINDOW", "20")], "GATEWAY_KEY_WINDOW must be a duration"),
             (&[("RECHARGE_AFTER_LOOKUP", "on")], "RECHARGE_AFTER_LOOKUP needs GATEWAY_LOOKUP=on"),
             (&[("GATEWAY", "stripe"), ("GATEWAY_LOOKUP", "on")], "GATEWAY_LOOKUP is for GATEWAY=http only"),
@@ -506,7 +555,8 @@ mod tests {
 
     #[test]
     fn durations_have_units() {
-        let cases = [("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("20h", 72_000_000), ("1d", 86_400_000)];
+        let cases =
+            [("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("20h", 72_000_000), ("1d", 86_400_000)];
         for (text, millis) in cases {
             assert_eq!(parse_duration(text), Some(Duration::from_millis(millis)));
         }

@@ -245,6 +245,9 @@ mod tests {
     fn reasons_carry_their_detail() {
         let declined = PoisonReason::Declined(Code::new("card_declined"));
         assert_eq!(Decision::Poison(declined.clone()).reason(), "DECLINED:card_declined");
-        assert_eq!(Decision::Ack(AckReason::MovedToDlq(declined)).reason(), "MOVED_TO_DLQ:DECLINED:card_declined");
+        assert_eq!(
+            Decision::Ack(AckReason::MovedToDlq(declined)).reason(),
+            "MOVED_TO_DLQ:DECLINED:card_declined"
+        );
     }
 }

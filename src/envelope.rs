@@ -6,10 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// The class names that the SQS extended client writes in front of its pointer (the second is the older one).
-const S3_POINTERS: [&str; 2] = [
-    "software.amazon.payloadoffloading.PayloadS3Pointer",
-    "com.amazon.sqs.javamessaging.MessageS3Pointer",
-];
+const S3_POINTERS: [&str; 2] =
+    ["software.amazon.payloadoffloading.PayloadS3Pointer", "com.amazon.sqs.javamessaging.MessageS3Pointer"];
 
 /// What a body turned out to be.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +32,9 @@ pub struct S3Pointer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
     /// Amazon S3 sends this once when notifications are configured.
-    #[error("the body is an Amazon S3 test event, not an order; take the orders queue out of the bucket's notifications")]
+    #[error(
+        "the body is an Amazon S3 test event, not an order; take the orders queue out of the bucket's notifications"
+    )]
     S3TestEvent,
     /// An S3, SES or DynamoDB notification: an object with a `Records` list.
     #[error("the body is an AWS event with `Records`, not an order")]
@@ -112,7 +112,9 @@ impl<'a> Envelope<'a> {
             Shape { event: Some(event), .. } if text(event).as_deref() == Some("s3:TestEvent") => {
                 Err(EnvelopeError::S3TestEvent)
             }
-            Shape { records: Some(records), .. } if records.get().starts_with('[') => Err(EnvelopeError::AwsRecords),
+            Shape { records: Some(records), .. } if records.get().starts_with('[') => {
+                Err(EnvelopeError::AwsRecords)
+            }
             _ => Ok(Self::Order(Cow::Borrowed(body))),
         }
     }
@@ -167,7 +169,8 @@ mod tests {
 
     #[test]
     fn eventbridge_is_opened() {
-        let body = format!(r#"{{"version":"0","detail-type":"OrderPlaced","source":"shop","detail":{ORDER}}}"#);
+        let body =
+            format!(r#"{{"version":"0","detail-type":"OrderPlaced","source":"shop","detail":{ORDER}}}"#);
         assert_eq!(Envelope::open(&body), order(ORDER));
     }
 

@@ -59,8 +59,8 @@ pub fn records(event: &str) -> Result<Vec<Record>, EventError> {
     let Some(list) = members.get("Records") else {
         return Err(no_records(&members));
     };
-    let records: Vec<&RawValue> =
-        serde_json::from_str(list.get()).map_err(|_other| EventError::RecordsNotAList(self::kind(list.get())))?;
+    let records: Vec<&RawValue> = serde_json::from_str(list.get())
+        .map_err(|_other| EventError::RecordsNotAList(self::kind(list.get())))?;
     records.into_iter().enumerate().map(|(position, raw)| record(position, raw)).collect()
 }
 
@@ -79,7 +79,11 @@ fn no_records(members: &BTreeMap<String, &RawValue>) -> EventError {
 /// Names from outside appear in errors only if they are short and plain.
 fn plain_name(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_:.".contains(c);
-    if !name.is_empty() && name.len() <= 40 && name.chars().all(plain) { name.to_owned() } else { "?".to_owned() }
+    if !name.is_empty() && name.len() <= 40 && name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        "?".to_owned()
+    }
 }
 
 fn kind(json: &str) -> &'static str {
@@ -183,7 +187,8 @@ fn object(raw: &RawValue) -> Option<BTreeMap<String, &RawValue>> {
 
 /// What is missing, no number or below 1 counts as the first receive.
 fn receive_count(text: Option<&str>) -> u32 {
-    let digits = text.map(str::trim).filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
+    let digits =
+        text.map(str::trim).filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
     let count = digits.map_or(1, |digits| digits.parse::<u32>().unwrap_or(MAX_RECEIVE_COUNT));
     count.clamp(1, MAX_RECEIVE_COUNT)
 }
@@ -222,17 +227,18 @@ mod tests {
 
     #[test]
     fn a_record_is_read_with_what_is_needed() {
-        let record = one(
-            r#"{"messageId":"m-1","receiptHandle":"rh","body":"{}","eventSource":"aws:sqs",
+        let record = one(r#"{"messageId":"m-1","receiptHandle":"rh","body":"{}","eventSource":"aws:sqs",
                 "eventSourceARN":"arn:aws:sqs:eu-west-1:1:orders.fifo",
                 "attributes":{"ApproximateReceiveCount":3,"SentTimestamp":"1760000000000","MessageGroupId":"g",
                               "AWSTraceHeader":"Root=1-x"},
                 "messageAttributes":{"a":{"stringValue":"x","stringListValues":null,"dataType":"String"},
                                      "b":{"binaryValue":"%%%","dataType":"Binary"},"c":null},
-                "added":{"later":true}}"#,
-        );
+                "added":{"later":true}}"#);
         assert_eq!(record.message_id, MessageId::new("m-1"));
-        assert_eq!((record.receive_count, record.sent_at), (3, Some(Timestamp::from_millis(1_760_000_000_000))));
+        assert_eq!(
+            (record.receive_count, record.sent_at),
+            (3, Some(Timestamp::from_millis(1_760_000_000_000)))
+        );
         assert!(record.is_fifo());
         assert_eq!(record.attributes.len(), 1);
         assert_eq!(record.body.as_deref(), Ok("{}"));

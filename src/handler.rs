@@ -99,7 +99,8 @@ impl<S: Step, Q: Queue> Handler<S, Q> {
         })?;
         let deadline = self.deadline(deadline_millis);
         let queue = records.iter().find_map(|record| record.queue.clone());
-        let batch = Batch { step: &self.step, queue: &self.queue, rules: &self.batch, clock: &self.clock, deadline };
+        let batch =
+            Batch { step: &self.step, queue: &self.queue, rules: &self.batch, clock: &self.clock, deadline };
         let result = batch.run(records).await;
         let changes = visibility::changes(&result.judged, &self.visibility, &self.random, self.clock.now());
         let url = self.queue_url.clone().or_else(|| queue.as_ref().and_then(|queue| queue.url()));
@@ -124,7 +125,9 @@ impl<S: Step, Q: Queue> Handler<S, Q> {
             return 0;
         }
         let Some(url) = url else {
-            tracing::warn!("the queue's URL is not known, so failed messages wait for its own timeout; set QUEUE_URL");
+            tracing::warn!(
+                "the queue's URL is not known, so failed messages wait for its own timeout; set QUEUE_URL"
+            );
             return changes.len();
         };
         let time = deadline.minus(ANSWER_MARGIN).since(self.clock.now());
@@ -150,7 +153,13 @@ impl<S: Step, Q: Queue> Handler<S, Q> {
         futures_util::future::join_all(chunks).await.into_iter().fold(0, usize::saturating_add)
     }
 
-    fn report(&self, result: &BatchResult, visibility_failures: usize, queue: Option<&str>, request_id: &str) {
+    fn report(
+        &self,
+        result: &BatchResult,
+        visibility_failures: usize,
+        queue: Option<&str>,
+        request_id: &str,
+    ) {
         result.judged.iter().for_each(log);
         if result.breaker_opened {
             tracing::warn!("the breaker opened: the rest of the batch was returned without being begun");
@@ -204,4 +213,3 @@ fn alarm_name(alarm: Alarm) -> &'static str {
         Alarm::RecordUnreadable => "record_unreadable",
     }
 }
-

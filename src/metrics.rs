@@ -96,9 +96,9 @@ impl Counts {
             Decision::Ack(AckReason::MovedToDlq(reason)) | Decision::Poison(reason) => self.poison(reason),
             Decision::Retry { reason, .. } => match reason {
                 RetryReason::Busy => &mut self.busy,
-                RetryReason::NotStartedDeadline | RetryReason::NotStartedBreaker | RetryReason::NotStartedGroup => {
-                    &mut self.not_started
-                }
+                RetryReason::NotStartedDeadline
+                | RetryReason::NotStartedBreaker
+                | RetryReason::NotStartedGroup => &mut self.not_started,
                 RetryReason::Store
                 | RetryReason::RecordUnreadable
                 | RetryReason::LeaseLost
@@ -184,9 +184,11 @@ impl Metrics {
             definitions.push(json!({"Name": name, "Unit": "Count"}));
         }
         let order_age: Vec<Duration> = self.order_age.into_iter().collect();
-        for (name, times) in
-            [("OrderAgeMs", &order_age), ("ProviderLatencyMs", &self.provider), ("StoreLatencyMs", &self.store)]
-        {
+        for (name, times) in [
+            ("OrderAgeMs", &order_age),
+            ("ProviderLatencyMs", &self.provider),
+            ("StoreLatencyMs", &self.store),
+        ] {
             if times.is_empty() {
                 continue;
             }
@@ -203,7 +205,10 @@ impl Metrics {
         }
         line.insert("request_id".to_owned(), json!(request_id));
         let directive = json!({"Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": definitions});
-        line.insert("_aws".to_owned(), json!({"Timestamp": now.as_millis(), "CloudWatchMetrics": [directive]}));
+        line.insert(
+            "_aws".to_owned(),
+            json!({"Timestamp": now.as_millis(), "CloudWatchMetrics": [directive]}),
+        );
         Value::Object(line).to_string()
     }
 }

@@ -111,7 +111,8 @@ impl<'a> Decimal<'a> {
     /// `None` if the amount does not fit 64 bits. The fraction must not be longer than `exponent`.
     fn minor_units(&self, exponent: u16) -> Option<i64> {
         let padding = usize::from(exponent).checked_sub(self.fraction.len())?;
-        let digits = self.whole.bytes().chain(self.fraction.bytes()).chain(std::iter::repeat_n(b'0', padding));
+        let digits =
+            self.whole.bytes().chain(self.fraction.bytes()).chain(std::iter::repeat_n(b'0', padding));
         digits.into_iter().try_fold(0_i64, |sum, digit| {
             sum.checked_mul(10)?.checked_add(i64::from(digit.checked_sub(b'0')?))
         })
@@ -202,7 +203,8 @@ mod tests {
     fn amounts_that_are_no_plain_decimals_are_refused() {
         let long = format!("1.{}", "0".repeat(39));
         let texts = [
-            "", " 1", "1 ", "+1", "1e2", "1E2", "01", "1.", ".5", "1,99", "1.9.9", "€1", "NaN", "--1", "0x1", "१", &long,
+            "", " 1", "1 ", "+1", "1e2", "1E2", "01", "1.", ".5", "1,99", "1.9.9", "€1", "NaN", "--1", "0x1",
+            "१", &long,
         ];
         for text in texts {
             assert_eq!(minor(text, "EUR"), Err("AMOUNT_FORMAT"), "{text}");
@@ -223,10 +225,13 @@ mod tests {
     #[test]
     fn exponents_agree_with_iso_4217() {
         let table: [(u16, &[&str]); 4] = [
-            (0, &[
-                "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF",
-                "XOF", "XPF",
-            ]),
+            (
+                0,
+                &[
+                    "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI",
+                    "VND", "VUV", "XAF", "XOF", "XPF",
+                ],
+            ),
             (2, &["EUR", "USD", "GBP", "CHF", "HUF", "TWD", "MGA", "MRU", "INR", "BRL", "CNY", "SEK"]),
             (3, &["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]),
             (4, &["CLF", "UYW"]),

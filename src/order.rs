@@ -94,7 +94,9 @@ impl Order {
             (None, None) => return Err(OrderError::Missing("amount")),
         };
         let currency = match fields.currency {
-            Some(raw) => text("currency", raw)?.and_then(|code| Currency::parse(&code)).ok_or(OrderError::Currency)?,
+            Some(raw) => {
+                text("currency", raw)?.and_then(|code| Currency::parse(&code)).ok_or(OrderError::Currency)?
+            }
             None => rules.default_currency.ok_or(OrderError::CurrencyMissing)?,
         };
         let amount = amount_text(amount)?;
@@ -417,7 +419,10 @@ mod tests {
         assert_eq!(order.id().as_str(), "o-1");
         assert_eq!((order.money().minor(), order.money().currency().code()), (4990, "EUR"));
         assert_eq!((order.customer(), order.payment_method()), (Some("cus_1"), Some("pm_1")));
-        assert_eq!((order.attempt(), order.created_at()), (2, Some(Timestamp::from_millis(1_767_225_600_500))));
+        assert_eq!(
+            (order.attempt(), order.created_at()),
+            (2, Some(Timestamp::from_millis(1_767_225_600_500)))
+        );
     }
 
     #[test]
@@ -521,7 +526,9 @@ mod tests {
         let order = with(r#""customer":"4242424242424242","payment_method":"pm_secret""#).unwrap();
         let debug = format!("{order:?}");
         assert!(!debug.contains("4242") && !debug.contains("pm_secret"), "{debug}");
-        for body in [r#"{"order_id":"4242 4242","amount":1,"currency":"EUR"}"#, r#"{"4242":"#, r#"{"a":4242x}"#] {
+        for body in
+            [r#"{"order_id":"4242 4242","amount":1,"currency":"EUR"}"#, r#"{"4242":"#, r#"{"a":4242x}"#]
+        {
             let error = Order::parse(body, &RULES).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("4242"), "{error:?}");
         }

@@ -39,7 +39,11 @@ impl fmt::Display for ErrorChain<'_> {
 }
 
 /// A subscriber that writes JSON lines to `out`.
-pub fn subscriber<W: Write + Send + 'static>(level: LevelFilter, clock: Clock, out: W) -> impl Subscriber + Send + Sync {
+pub fn subscriber<W: Write + Send + 'static>(
+    level: LevelFilter,
+    clock: Clock,
+    out: W,
+) -> impl Subscriber + Send + Sync {
     Registry::default().with(JsonLines { level, clock, out: Mutex::new(out) })
 }
 

@@ -72,7 +72,8 @@ fn seconds(judged: &Judged, rules: &VisibilityRules, random: &Random, now: Times
     };
     let left = record.first_received_at.map(|first| LONGEST.saturating_sub(now.since(first)).as_secs());
     // A message first received more than 12 h ago has been received again since, which starts SQS's clock anew.
-    let seconds = left.filter(|left| *left > 0).map_or(seconds, |left| seconds.min(left)).min(LONGEST.as_secs());
+    let seconds =
+        left.filter(|left| *left > 0).map_or(seconds, |left| seconds.min(left)).min(LONGEST.as_secs());
     u32::try_from(seconds).ok()
 }
 

@@ -42,7 +42,9 @@ fn main() -> ExitCode {
 fn runtime() -> Result<tokio::runtime::Runtime, BoxError> {
     let env = ProcessEnvironment;
     if env.get("AWS_LAMBDA_RUNTIME_API").is_none() {
-        return Err("AWS_LAMBDA_RUNTIME_API is not set: this program is started by AWS Lambda; try `make run`".into());
+        return Err(
+            "AWS_LAMBDA_RUNTIME_API is not set: this program is started by AWS Lambda; try `make run`".into(),
+        );
     }
     let concurrent = env.get("AWS_LAMBDA_MAX_CONCURRENCY").is_some_and(|max| max != "1");
     let mut builder = match concurrent {
@@ -63,7 +65,8 @@ async fn start(config: Config) -> Result<(), BoxError> {
     match config.gateway.clone() {
         GatewayKind::Http { url } => {
             let gateway = HttpGateway::new(transport, url, credential, &config.account, Clock::system());
-            let step = OneShotCharge { desk, gateway, key_window: config.key_window, look_up: config.look_up };
+            let step =
+                OneShotCharge { desk, gateway, key_window: config.key_window, look_up: config.look_up };
             serve(step, queue, config).await
         }
         GatewayKind::Stripe { url } => {
@@ -79,7 +82,8 @@ async fn credential(source: &SecretSource, clients: &Clients) -> Result<Credenti
         SecretSource::Given(secret) => Credential::fixed(Some(secret.clone()), Clock::system()),
         SecretSource::SecretsManager(id) => {
             let fetch = clients.secret(id);
-            let secret = fetch().await.map_err(|error| format!("GATEWAY_SECRET_ARN: {}", ErrorChain(&*error)))?;
+            let secret =
+                fetch().await.map_err(|error| format!("GATEWAY_SECRET_ARN: {}", ErrorChain(&*error)))?;
             Credential::renewable(secret, fetch, Clock::system())
         }
     })

@@ -8,7 +8,9 @@ use crate::{
     clock::{Clock, Timestamp},
     decision::{AckReason, Code, Decision, PoisonReason, RetryAfter, RetryReason},
     gateway::{GatewayError, GatewayErrorKind, Receipt},
-    ledger::{Begin, Claim, Completion, Evidence, Lease, LeaseError, Ledger, LedgerError, Left, Paid, Refused},
+    ledger::{
+        Begin, Claim, Completion, Evidence, Lease, LeaseError, Ledger, LedgerError, Left, Paid, Refused,
+    },
     order::Order,
     telemetry::ErrorChain,
 };
@@ -71,7 +73,12 @@ impl<'a> Work<'a> {
 
 impl<L: Ledger> Desk<L> {
     /// Claims the order, or decides what it means that it cannot be claimed.
-    pub(super) async fn claim(&self, work: &mut Work<'_>, provider: &str, one_shot: bool) -> Result<Lease, Decision> {
+    pub(super) async fn claim(
+        &self,
+        work: &mut Work<'_>,
+        provider: &str,
+        one_shot: bool,
+    ) -> Result<Lease, Decision> {
         let begin = self.begin(work, provider, one_shot);
         let claim = self.timed(work, self.ledger.begin(work.order.id(), begin)).await;
         match claim {
@@ -163,7 +170,8 @@ impl<L: Ledger> Desk<L> {
             expires_at: self.expires_at(now),
         };
         let left = work.delivery.deadline.minus(ANSWER_MARGIN).since(now);
-        let completion = self.timed(work, tokio::time::timeout(left, self.ledger.complete(lease, paid))).await;
+        let completion =
+            self.timed(work, tokio::time::timeout(left, self.ledger.complete(lease, paid))).await;
         match completion {
             Ok(Ok(Completion::Recorded)) => Decision::Ack(AckReason::Charged),
             Ok(Ok(Completion::DoubleCharge { .. })) => {
@@ -190,7 +198,13 @@ impl<L: Ledger> Desk<L> {
     }
 
     /// T5: the charge is refused for good.
-    pub(super) async fn decline(&self, work: &mut Work<'_>, lease: Lease, refused: Refused, code: Code) -> Decision {
+    pub(super) async fn decline(
+        &self,
+        work: &mut Work<'_>,
+        lease: Lease,
+        refused: Refused,
+        code: Code,
+    ) -> Decision {
         let now = self.clock.now();
         let expires_at = self.expires_at(now);
         let declined = self.ledger.decline(lease, refused, code.as_str(), now, expires_at);

@@ -6,12 +6,7 @@
 
 use std::{future::Future, time::Duration};
 
-use crate::{
-    clock::Timestamp,
-    decision::Decision,
-    order::Order,
-    record::MessageId,
-};
+use crate::{clock::Timestamp, decision::Decision, order::Order, record::MessageId};
 
 mod desk;
 mod one_shot;

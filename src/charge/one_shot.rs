@@ -6,7 +6,10 @@
 
 use std::time::Duration;
 
-use super::{Delivery, Desk, Outcome, Step, desk::{RESENDS, Work}};
+use super::{
+    Delivery, Desk, Outcome, Step,
+    desk::{RESENDS, Work},
+};
 use crate::{
     decision::{Code, Decision, RetryAfter, RetryReason},
     gateway::{Answer, GatewayError, GatewayErrorKind, IdempotencyKey, OneShotGateway, Operation, Receipt},

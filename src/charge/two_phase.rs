@@ -13,7 +13,8 @@ use super::{
 use crate::{
     decision::{Code, Decision, RetryAfter, RetryReason},
     gateway::{
-        GatewayError, GatewayErrorKind, HandleStatus, IdempotencyKey, Operation, Receipt, Sighting, TwoPhaseGateway,
+        GatewayError, GatewayErrorKind, HandleStatus, IdempotencyKey, Operation, Receipt, Sighting,
+        TwoPhaseGateway,
     },
     ledger::{Evidence, Lease, Ledger, Left, Refused},
     order::Order,
@@ -128,7 +129,13 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
         self.store(work, lease, expired, handle).await
     }
 
-    async fn store(&self, work: &mut Work<'_>, lease: Lease, expired: Option<String>, handle: String) -> Phase {
+    async fn store(
+        &self,
+        work: &mut Work<'_>,
+        lease: Lease,
+        expired: Option<String>,
+        handle: String,
+    ) -> Phase {
         let now = self.desk.clock.now();
         let stored = match expired {
             None => self.desk.timed(work, self.desk.ledger.store_handle(lease, handle.clone(), now)).await,
@@ -146,7 +153,9 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
 
     async fn not_prepared(&self, work: &mut Work<'_>, lease: Lease, error: GatewayError) -> Decision {
         match &error.kind {
-            GatewayErrorKind::Declined(code) | GatewayErrorKind::Rejected(code) if lease.entry().handle.is_none() => {
+            GatewayErrorKind::Declined(code) | GatewayErrorKind::Rejected(code)
+                if lease.entry().handle.is_none() =>
+            {
                 let refused = Refused::BeforeHandle(lease.owner());
                 self.desk.decline(work, lease, refused, code.clone()).await
             }
@@ -174,7 +183,11 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
             let call = self.gateway.commit(work.order, &armed.handle, &key, within);
             match self.desk.asked(work, call).await {
                 Ok(seen) => return Phase::Settle(armed, seen, commit),
-                Err(error) if error.kind.may_resend() && resends < RESENDS && self.desk.pause(work, &armed.lease).await => {
+                Err(error)
+                    if error.kind.may_resend()
+                        && resends < RESENDS
+                        && self.desk.pause(work, &armed.lease).await =>
+                {
                     resends += 1;
                 }
                 Err(error) => break error,
@@ -183,15 +196,28 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
         self.not_committed(work, armed, error, commit).await
     }
 
-    async fn not_committed(&self, work: &mut Work<'_>, armed: Armed, error: GatewayError, commit: Commit) -> Phase {
+    async fn not_committed(
+        &self,
+        work: &mut Work<'_>,
+        armed: Armed,
+        error: GatewayError,
+        commit: Commit,
+    ) -> Phase {
         match (&error.kind, error.sighting.clone()) {
-            (GatewayErrorKind::AuthConfig { .. } | GatewayErrorKind::RateLimited { .. } | GatewayErrorKind::NotSent, _) => {
-                Phase::End(self.give_back(work, armed.lease, &error).await)
+            (
+                GatewayErrorKind::AuthConfig { .. }
+                | GatewayErrorKind::RateLimited { .. }
+                | GatewayErrorKind::NotSent,
+                _,
+            ) => Phase::End(self.give_back(work, armed.lease, &error).await),
+            (GatewayErrorKind::NotFound, _) => {
+                Phase::End(self.desk.hold(work, armed.lease, "HANDLE_NOT_FOUND").await)
             }
-            (GatewayErrorKind::NotFound, _) => Phase::End(self.desk.hold(work, armed.lease, "HANDLE_NOT_FOUND").await),
             (_, Some(seen)) => Phase::Settle(armed, seen, commit),
             (GatewayErrorKind::Declined(code), None) => Phase::Seal(armed, code.clone()),
-            (GatewayErrorKind::Unknown { server_error: true }, None) => Phase::Inspect(armed, Commit::ServerError),
+            (GatewayErrorKind::Unknown { server_error: true }, None) => {
+                Phase::Inspect(armed, Commit::ServerError)
+            }
             (
                 GatewayErrorKind::Unknown { server_error: false }
                 | GatewayErrorKind::Rejected(_)
@@ -241,7 +267,9 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
             Commit::Once if self.desk.pause_long(work, &armed.lease).await => Phase::Commit(armed, commit),
             Commit::Once | Commit::Twice => {
                 let reason = RetryReason::Gateway(Code::new("UNKNOWN"));
-                Phase::End(self.desk.release(work, armed.lease, Left::Doubt, reason, RetryAfter::Backoff).await)
+                Phase::End(
+                    self.desk.release(work, armed.lease, Left::Doubt, reason, RetryAfter::Backoff).await,
+                )
             }
             Commit::ServerError => Phase::End(self.wait(work, armed.lease).await),
         }

@@ -68,7 +68,8 @@ impl HttpGateway {
         body: Vec<u8>,
         within: Duration,
     ) -> Result<Response<Bytes>, GatewayError> {
-        let mut request = Request::builder().method(method).uri(uri).header(header::ACCEPT, "application/json");
+        let mut request =
+            Request::builder().method(method).uri(uri).header(header::ACCEPT, "application/json");
         if let Some(key) = key {
             request = request
                 .header("idempotency-key", format!("\"{}\"", key.as_str()))
@@ -94,20 +95,24 @@ impl HttpGateway {
         if status.is_success() {
             return body().map_err(|error| GatewayError {
                 source: Some(Box::new(error)),
-                ..GatewayError::new(GatewayErrorKind::Unknown { server_error: false }, format!("an answer {status} that cannot be read"))
+                ..GatewayError::new(
+                    GatewayErrorKind::Unknown { server_error: false },
+                    format!("an answer {status} that cannot be read"),
+                )
             });
         }
         let code = body().ok().and_then(|body| body.code);
-        let code = || code.as_deref().map_or_else(|| Code::new(&format!("http_{}", status.as_u16())), Code::new);
+        let code =
+            || code.as_deref().map_or_else(|| Code::new(&format!("http_{}", status.as_u16())), Code::new);
         let kind = match status {
             StatusCode::PAYMENT_REQUIRED => GatewayErrorKind::Declined(code()),
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND => GatewayErrorKind::Rejected(code()),
             // What the draft says of a key that was used with another payload.
             StatusCode::UNPROCESSABLE_ENTITY => GatewayErrorKind::KeyMismatch,
             StatusCode::CONFLICT => GatewayErrorKind::Conflict,
-            StatusCode::TOO_MANY_REQUESTS => {
-                GatewayErrorKind::RateLimited { retry_after: retry_after(response.headers(), self.clock.now()) }
-            }
+            StatusCode::TOO_MANY_REQUESTS => GatewayErrorKind::RateLimited {
+                retry_after: retry_after(response.headers(), self.clock.now()),
+            },
             StatusCode::UNAUTHORIZED => GatewayErrorKind::AuthConfig { unauthenticated: true },
             StatusCode::FORBIDDEN => GatewayErrorKind::AuthConfig { unauthenticated: false },
             _ => GatewayErrorKind::Unknown { server_error: status.is_server_error() },
@@ -124,7 +129,10 @@ fn answer(body: AnswerBody, request_id: Option<String>) -> Result<Answer, Gatewa
         }
         (Some("processing"), _) => Ok(Answer::Processing),
         (Some("failed"), _) => Ok(Answer::Failed(Code::new(body.code.as_deref().unwrap_or("failed")))),
-        _ => Err(GatewayError::new(GatewayErrorKind::Unknown { server_error: false }, "an answer without a known `status` and an `id`")),
+        _ => Err(GatewayError::new(
+            GatewayErrorKind::Unknown { server_error: false },
+            "an answer without a known `status` and an `id`",
+        )),
     }
 }
 
@@ -138,7 +146,12 @@ impl OneShotGateway for HttpGateway {
         &self.provider
     }
 
-    async fn charge(&self, order: &Order, key: &IdempotencyKey, within: Duration) -> Result<Answer, GatewayError> {
+    async fn charge(
+        &self,
+        order: &Order,
+        key: &IdempotencyKey,
+        within: Duration,
+    ) -> Result<Answer, GatewayError> {
         let body = ChargeBody {
             order_id: order.id().as_str(),
             attempt: order.attempt(),
@@ -156,9 +169,8 @@ impl OneShotGateway for HttpGateway {
     }
 
     async fn find(&self, order: &Order, within: Duration) -> Result<Option<Answer>, GatewayError> {
-        let uri = with_order_id(&self.url, order).ok_or_else(|| {
-            GatewayError::new(GatewayErrorKind::NotSent, "GATEWAY_URL takes no query")
-        })?;
+        let uri = with_order_id(&self.url, order)
+            .ok_or_else(|| GatewayError::new(GatewayErrorKind::NotSent, "GATEWAY_URL takes no query"))?;
         let response = self.send(Method::GET, uri, None, Vec::new(), within).await?;
         if response.status() == StatusCode::NOT_FOUND {
             return Ok(None);

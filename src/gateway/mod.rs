@@ -14,9 +14,9 @@ use crate::{
 };
 
 pub mod http;
+pub mod secret;
 #[cfg(feature = "local")]
 pub mod simulated;
-pub mod secret;
 pub mod stripe;
 mod transport;
 

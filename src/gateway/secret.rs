@@ -106,7 +106,9 @@ impl Credential {
         }
         match fetch().await {
             Ok(secret) => *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(secret),
-            Err(error) => tracing::error!(error = %ErrorChain(&*error), "the gateway secret could not be read again"),
+            Err(error) => {
+                tracing::error!(error = %ErrorChain(&*error), "the gateway secret could not be read again")
+            }
         }
     }
 }
@@ -153,7 +155,8 @@ mod tests {
             }
         });
         let credential = Credential::renewable(Secret::new("old").unwrap(), fetch, clock);
-        for (at, expected) in [(299_000, "Bearer old"), (300_000, "Bearer new-0"), (599_000, "Bearer new-0")] {
+        for (at, expected) in [(299_000, "Bearer old"), (300_000, "Bearer new-0"), (599_000, "Bearer new-0")]
+        {
             now.store(at, Ordering::Relaxed);
             credential.refused().await;
             assert_eq!(credential.bearer().unwrap(), expected);

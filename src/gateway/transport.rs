@@ -56,7 +56,11 @@ impl Transport {
     /// # Errors
     /// [`GatewayErrorKind::NotSent`] if no connection came about; [`GatewayErrorKind::Unknown`] for everything
     /// after that: the provider may have acted on what it had received.
-    pub async fn send(&self, request: Request<Full<Bytes>>, within: Duration) -> Result<Response<Bytes>, GatewayError> {
+    pub async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        within: Duration,
+    ) -> Result<Response<Bytes>, GatewayError> {
         let exchange = async {
             let response = self.client.request(request).await.map_err(|error| {
                 let (kind, context) = match error.is_connect() {

@@ -131,11 +131,13 @@ pub(super) async fn begin<L: Ledger + ?Sized>(
     let claim = claim(ledger, order_id, &begin, Intent::Begin(begin.clone())).await?;
     match claim {
         Judged::Claim(claim) => Ok(claim),
-        Judged::AttemptAnew => match self::claim(ledger, order_id, &begin, Intent::NewAttempt(begin.clone())).await? {
-            Judged::Claim(claim) => Ok(claim),
-            // The record moved between the two writes; the next delivery sees where to.
-            Judged::AttemptAnew | Judged::NoRecord => Ok(busy_now(&begin)),
-        },
+        Judged::AttemptAnew => {
+            match self::claim(ledger, order_id, &begin, Intent::NewAttempt(begin.clone())).await? {
+                Judged::Claim(claim) => Ok(claim),
+                // The record moved between the two writes; the next delivery sees where to.
+                Judged::AttemptAnew | Judged::NoRecord => Ok(busy_now(&begin)),
+            }
+        }
         Judged::NoRecord => {
             let intent = Intent::HoldMissing { begin: begin.clone(), reason: NO_RECORD_TOO_OLD.to_owned() };
             match ledger.apply(order_id, &intent).await? {
@@ -207,12 +209,20 @@ fn busy(lease_until: Option<Timestamp>, now: Timestamp) -> Claim {
     Claim::Busy { until: if until > now { until } else { until.plus(SKEW) }, no_lease: lease_until.is_none() }
 }
 
-pub(super) async fn go_on<L: Ledger + ?Sized>(ledger: &L, lease: Lease, intent: Intent) -> Result<Lease, LeaseError> {
+pub(super) async fn go_on<L: Ledger + ?Sized>(
+    ledger: &L,
+    lease: Lease,
+    intent: Intent,
+) -> Result<Lease, LeaseError> {
     let entry = confirmed(ledger, &lease.order_id, &intent).await?;
     Ok(Lease { entry, ..lease })
 }
 
-pub(super) async fn end<L: Ledger + ?Sized>(ledger: &L, lease: Lease, intent: Intent) -> Result<(), LeaseError> {
+pub(super) async fn end<L: Ledger + ?Sized>(
+    ledger: &L,
+    lease: Lease,
+    intent: Intent,
+) -> Result<(), LeaseError> {
     confirmed(ledger, &lease.order_id, &intent).await.map(drop)
 }
 

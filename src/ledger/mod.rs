@@ -139,7 +139,11 @@ pub trait Ledger: Send + Sync {
     ///
     /// # Errors
     /// The store did not answer: the money moved and that is not recorded.
-    fn complete(&self, lease: Lease, paid: Paid) -> impl Future<Output = Result<Completion, LedgerError>> + Send {
+    fn complete(
+        &self,
+        lease: Lease,
+        paid: Paid,
+    ) -> impl Future<Output = Result<Completion, LedgerError>> + Send {
         lease::complete(self, lease, paid)
     }
 

@@ -127,7 +127,9 @@ impl Intent {
                 })
             }
             (Self::ReplaceHandle { mine, old: expired, new, now }, Some(old)) => {
-                let holds = old.is_owned_by(mine) && old.state == State::Prepared && old.handle.as_ref() == Some(expired);
+                let holds = old.is_owned_by(mine)
+                    && old.state == State::Prepared
+                    && old.handle.as_ref() == Some(expired);
                 holds.then(|| Entry {
                     handle: Some(new.clone()),
                     handle_generation: old.handle_generation.saturating_add(1),
@@ -175,8 +177,8 @@ impl Intent {
             }
             (Self::Renew { mine, until }, Some(old)) => (old.is_owned_by(mine) && old.state.is_live())
                 .then(|| Entry { lease_until: Some(*until), ..old.clone() }),
-            (Self::Hold { mine, reason, now }, Some(old)) => {
-                (old.is_owned_by(mine) && old.state.is_live()).then(|| Entry {
+            (Self::Hold { mine, reason, now }, Some(old)) => (old.is_owned_by(mine) && old.state.is_live())
+                .then(|| Entry {
                     state: State::Held,
                     lease_until: None,
                     held_reason: Some(reason.clone()),
@@ -184,8 +186,7 @@ impl Intent {
                     state_changed_at: *now,
                     expires_at: None,
                     ..old.clone()
-                })
-            }
+                }),
         }
     }
 
@@ -193,12 +194,18 @@ impl Intent {
     /// applied and only its answer was lost.
     pub fn is_already_done(&self, found: &Entry) -> bool {
         match self {
-            Self::Begin(begin) | Self::NewAttempt(begin) => found.owner == begin.token && found.state.is_live(),
+            Self::Begin(begin) | Self::NewAttempt(begin) => {
+                found.owner == begin.token && found.state.is_live()
+            }
             Self::HoldMissing { begin, .. } => found.owner == begin.token && found.state == State::Held,
             Self::StoreHandle { mine, handle, .. } | Self::ReplaceHandle { mine, new: handle, .. } => {
-                found.is_owned_by(mine) && found.state == State::Prepared && found.handle.as_ref() == Some(handle)
+                found.is_owned_by(mine)
+                    && found.state == State::Prepared
+                    && found.handle.as_ref() == Some(handle)
             }
-            Self::Pay { charge_id, .. } => found.state == State::Paid && found.charge_id.as_ref() == Some(charge_id),
+            Self::Pay { charge_id, .. } => {
+                found.state == State::Paid && found.charge_id.as_ref() == Some(charge_id)
+            }
             Self::Decline { refused, error, .. } => {
                 let about = match refused {
                     Refused::BeforeHandle(mine) | Refused::OneShot(mine) => found.is_owned_by(mine),
@@ -207,7 +214,9 @@ impl Intent {
                 about && found.state == State::Declined && found.error.as_ref() == Some(error)
             }
             Self::Hold { mine, reason, .. } => {
-                found.is_owned_by(mine) && found.state == State::Held && found.held_reason.as_ref() == Some(reason)
+                found.is_owned_by(mine)
+                    && found.state == State::Held
+                    && found.held_reason.as_ref() == Some(reason)
             }
             // Their conditions hold a second time, so a refusal is never their own doing.
             Self::Resend { .. } | Self::Release { .. } | Self::Renew { .. } => false,
@@ -249,14 +258,20 @@ impl Begin {
     }
 
     fn take_over(&self, old: &Entry) -> Option<Entry> {
-        let same = old.fingerprint == self.fingerprint && old.attempt == self.attempt && old.provider == self.provider;
+        let same = old.fingerprint == self.fingerprint
+            && old.attempt == self.attempt
+            && old.provider == self.provider;
         let stale = old.lease_until.is_some_and(|until| until < self.stale_before());
         (old.state.is_live() && same && stale).then(|| Entry {
             state: if self.one_shot { State::Sent } else { old.state },
             owner: self.token.clone(),
             fence: old.fence.saturating_add(1),
             lease_until: Some(self.lease_until),
-            first_sent_at: if self.one_shot { old.first_sent_at.or(Some(self.now)) } else { old.first_sent_at },
+            first_sent_at: if self.one_shot {
+                old.first_sent_at.or(Some(self.now))
+            } else {
+                old.first_sent_at
+            },
             message_id: self.message_id.clone(),
             receive_count: self.receive_count,
             expires_at: None,
@@ -280,7 +295,9 @@ impl Evidence {
             Self::Handle(handle) => {
                 old.handle.as_ref() == Some(handle) && matches!(old.state, State::Prepared | State::Held)
             }
-            Self::Attempt(attempt) => old.attempt == *attempt && matches!(old.state, State::Sent | State::Held),
+            Self::Attempt(attempt) => {
+                old.attempt == *attempt && matches!(old.state, State::Sent | State::Held)
+            }
         }
     }
 }

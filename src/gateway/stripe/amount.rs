@@ -20,7 +20,8 @@ enum Scale {
 /// Stripe, "Supported currencies": zero-decimal, three-decimal and special cases; everything else has two decimals.
 fn scale(currency: &str, iso_exponent: u16) -> Scale {
     const ZERO_DECIMALS: [&str; 15] = [
-        "BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF", "XOF", "XPF",
+        "BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF", "XOF",
+        "XPF",
     ];
     const THREE_DECIMALS: [&str; 5] = ["BHD", "JOD", "KWD", "OMR", "TND"];
     match (currency, iso_exponent) {
@@ -43,7 +44,9 @@ pub fn on_the_wire(money: Money) -> Option<i64> {
     match scale(money.currency().code(), money.currency().exponent()) {
         Scale::Same => Some(minor),
         Scale::Times(factor) => minor.checked_mul(factor),
-        Scale::DividedBy(factor) => (minor.checked_rem(factor) == Some(0)).then(|| minor.checked_div(factor)).flatten(),
+        Scale::DividedBy(factor) => {
+            (minor.checked_rem(factor) == Some(0)).then(|| minor.checked_div(factor)).flatten()
+        }
         Scale::MultiplesOf(step) => (minor.checked_rem(step) == Some(0)).then_some(minor),
         Scale::Unclear => None,
     }

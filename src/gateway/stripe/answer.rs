@@ -8,9 +8,7 @@ use super::amount;
 use crate::{
     clock::Timestamp,
     decision::Code,
-    gateway::{
-        GatewayError, GatewayErrorKind, HandleStatus, Receipt, Sighting, transport::retry_after,
-    },
+    gateway::{GatewayError, GatewayErrorKind, HandleStatus, Receipt, Sighting, transport::retry_after},
     order::Order,
 };
 
@@ -70,7 +68,11 @@ impl ErrorBody {
 }
 
 /// Reads an answer about an intent of `order`.
-pub(super) fn read(response: &Response<Bytes>, order: &Order, now: Timestamp) -> Result<Intent, GatewayError> {
+pub(super) fn read(
+    response: &Response<Bytes>,
+    order: &Order,
+    now: Timestamp,
+) -> Result<Intent, GatewayError> {
     let request_id = response
         .headers()
         .get("request-id")
@@ -79,7 +81,10 @@ pub(super) fn read(response: &Response<Bytes>, order: &Order, now: Timestamp) ->
     if response.status().is_success() {
         let body: IntentBody = serde_json::from_slice(response.body()).map_err(|error| GatewayError {
             source: Some(Box::new(error)),
-            ..GatewayError::new(GatewayErrorKind::Unknown { server_error: false }, "an answer that cannot be read")
+            ..GatewayError::new(
+                GatewayErrorKind::Unknown { server_error: false },
+                "an answer that cannot be read",
+            )
         })?;
         let id = body.id.clone();
         return match sighting(body, order, request_id) {
@@ -93,7 +98,12 @@ pub(super) fn read(response: &Response<Bytes>, order: &Order, now: Timestamp) ->
     Err(error(response, order, request_id, now))
 }
 
-fn error(response: &Response<Bytes>, order: &Order, request_id: Option<String>, now: Timestamp) -> GatewayError {
+fn error(
+    response: &Response<Bytes>,
+    order: &Order,
+    request_id: Option<String>,
+    now: Timestamp,
+) -> GatewayError {
     let status = response.status();
     let body = serde_json::from_slice::<ErrorAnswer>(response.body()).ok().map(|answer| answer.error);
     let kind = body.as_ref().and_then(|body| body.kind.as_deref()).unwrap_or_default();
@@ -111,18 +121,23 @@ fn error(response: &Response<Bytes>, order: &Order, request_id: Option<String>, 
             GatewayErrorKind::RateLimited { retry_after: retry_after(response.headers(), now) }
         }
         // The key belongs to another mode than the objects it names: a setting is wrong, not an order.
-        (StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND, _, "livemode_mismatch" | "testmode_charges_only") => {
-            GatewayErrorKind::AuthConfig { unauthenticated: false }
-        }
+        (
+            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND,
+            _,
+            "livemode_mismatch" | "testmode_charges_only",
+        ) => GatewayErrorKind::AuthConfig { unauthenticated: false },
         (StatusCode::NOT_FOUND, ..) => GatewayErrorKind::NotFound,
-        (StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY, ..) => GatewayErrorKind::Rejected(proof()),
+        (StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY, ..) => {
+            GatewayErrorKind::Rejected(proof())
+        }
         _ => GatewayErrorKind::Unknown { server_error: status.is_server_error() },
     };
     let context = match &code {
         Some(code) => format!("status {}, {code}", status.as_u16()),
         None => format!("status {}", status.as_u16()),
     };
-    let seen = body.and_then(|body| body.payment_intent).and_then(|intent| sighting(*intent, order, request_id));
+    let seen =
+        body.and_then(|body| body.payment_intent).and_then(|intent| sighting(*intent, order, request_id));
     GatewayError { sighting: seen, ..GatewayError::new(proves, context) }
 }
 
@@ -152,9 +167,14 @@ fn sighting(body: IntentBody, order: &Order, request_id: Option<String>) -> Opti
         "canceled" => match body.cancellation_reason.as_deref() {
             Some("automatic") => HandleStatus::Expired,
             Some("abandoned") => HandleStatus::Sealed(
-                body.last_payment_error.as_ref().and_then(ErrorBody::code).unwrap_or_else(|| Code::new("canceled")),
+                body.last_payment_error
+                    .as_ref()
+                    .and_then(ErrorBody::code)
+                    .unwrap_or_else(|| Code::new("canceled")),
             ),
-            reason => HandleStatus::Sealed(Code::new(&format!("canceled_{}", reason.unwrap_or("by_somebody")))),
+            reason => {
+                HandleStatus::Sealed(Code::new(&format!("canceled_{}", reason.unwrap_or("by_somebody"))))
+            }
         },
         _ => return None,
     };

@@ -12,14 +12,10 @@ use http_body_util::Full;
 use super::{
     GatewayError, GatewayErrorKind, IdempotencyKey, Sighting, Transport, TwoPhaseGateway, secret::Credential,
 };
-use crate::{
-    clock::Clock,
-    decision::PoisonReason,
-    order::Order,
-};
+use crate::{clock::Clock, decision::PoisonReason, order::Order};
 
-mod answer;
 pub mod amount;
+mod answer;
 
 /// The API version that the requests and answers here are written for.
 pub const VERSION: &str = "2025-09-30.clover";
@@ -135,10 +131,14 @@ impl TwoPhaseGateway for StripeGateway {
         amount::on_the_wire(order.money()).map(drop).ok_or(PoisonReason::AmountNotRepresentable)
     }
 
-    async fn prepare(&self, order: &Order, key: &IdempotencyKey, within: Duration) -> Result<String, GatewayError> {
-        let amount = amount::on_the_wire(order.money()).ok_or_else(|| {
-            GatewayError::new(GatewayErrorKind::NotSent, "the amount cannot be expressed")
-        })?;
+    async fn prepare(
+        &self,
+        order: &Order,
+        key: &IdempotencyKey,
+        within: Duration,
+    ) -> Result<String, GatewayError> {
+        let amount = amount::on_the_wire(order.money())
+            .ok_or_else(|| GatewayError::new(GatewayErrorKind::NotSent, "the amount cannot be expressed"))?;
         let (amount, attempt) = (amount.to_string(), order.attempt().to_string());
         let currency = order.money().currency().code().to_ascii_lowercase();
         let mut fields = vec![

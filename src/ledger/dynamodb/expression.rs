@@ -207,7 +207,15 @@ fn new_attempt(begin: &Begin) -> Expression {
         .set("handle_generation", number(0))
         .set("state_changed_at", number(begin.now.as_millis()))
         .set("lease_until", number(begin.lease_until.as_millis()))
-        .remove(&["handle", "error", "charge_id", "provider_request_id", "held_reason", "attention", "expires_at"]);
+        .remove(&[
+            "handle",
+            "error",
+            "charge_id",
+            "provider_request_id",
+            "held_reason",
+            "attention",
+            "expires_at",
+        ]);
     match begin.one_shot {
         true => expression.set_state(State::Sent).set("first_sent_at", number(begin.now.as_millis())),
         false => expression.set_state(State::Claimed).remove(&["first_sent_at"]),

@@ -6,7 +6,10 @@ pub(super) use aws_sdk_dynamodb::types::AttributeValue as Value;
 
 use crate::{
     clock::Timestamp,
-    ledger::{Found, VERSION, entry::{Attention, Entry, State}},
+    ledger::{
+        Found, VERSION,
+        entry::{Attention, Entry, State},
+    },
     order::OrderId,
 };
 

@@ -107,13 +107,17 @@ fn written(intent: &Intent, old: Option<&item::Item>) -> Result<Applied, LedgerE
         Found::Entry(entry) => Some(entry),
         Found::Unreadable => return Err(unexpected("a record of another version was written to")),
     };
-    let new = intent.apply(old.as_deref()).ok_or_else(|| unexpected("the record before does not allow this write"))?;
+    let new = intent
+        .apply(old.as_deref())
+        .ok_or_else(|| unexpected("the record before does not allow this write"))?;
     Ok(Applied::Written { old, new: Box::new(new) })
 }
 
 /// The placeholders `#name` used by an expression, each standing for the attribute `name`.
 fn names(expressions: &[&str]) -> HashMap<String, String> {
-    let words = expressions.iter().flat_map(|text| text.split(|c: char| !(c.is_ascii_alphanumeric() || "#_".contains(c))));
+    let words = expressions
+        .iter()
+        .flat_map(|text| text.split(|c: char| !(c.is_ascii_alphanumeric() || "#_".contains(c))));
     words
         .filter_map(|word| word.strip_prefix('#'))
         .map(|name| (format!("#{name}"), name.to_owned()))
