@@ -504,7 +504,7 @@ mod tests {
             (&[("GATEWAY", "")], "GATEWAY is not set"),
             (&[("GATEWAY_URL", "")], "GATEWAY_URL is not set"),
             (&[("GATEWAY_URL", "http://pay.example")], "GATEWAY_URL must be https"),
-            (&[("GATEWAY_URL", "pay")], "GATEWAY_URL must be"),
+            (&[("GATEWAY_URL", "pay")], "GATEWAY_URL must"),
             (
                 &[("GATEWAY_SECRET", "a"), ("GATEWAY_SECRET_ARN", "b")],
                 "GATEWAY_SECRET and GATEWAY_SECRET_ARN",

@@ -18,6 +18,8 @@ pub mod local;
 pub mod metrics;
 pub mod money;
 pub mod order;
+#[cfg(feature = "cli")]
+pub mod doctor;
 pub mod queue;
 pub mod record;
 #[cfg(feature = "lambda")]

@@ -334,6 +334,6 @@ mod tests {
         ];
         assert!(keys.iter().all(|key| key.as_str().len() == 40 && key.as_str().starts_with("co1-")));
         assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), keys.len());
-        assert_eq!(key(1, Operation::Charge).as_str(), "co1-");
+        assert_eq!(key(1, Operation::Charge).as_str(), "co1-866aa07b170ccf2281449d6f94952e058d29");
     }
 }

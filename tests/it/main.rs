@@ -1,4 +1,6 @@
-//! What needs more than one module: one binary, so that the crates link once.
+//! Everything that is tested from outside the crate, in one binary so that it links once.
+#![expect(clippy::arithmetic_side_effects, reason = "tests")]
+#![cfg(all(feature = "lambda", feature = "local"))]
 
-#[cfg(feature = "local")]
 mod queue;
+mod template;
