@@ -2,5 +2,6 @@
 #![expect(clippy::arithmetic_side_effects, reason = "tests")]
 #![cfg(all(feature = "lambda", feature = "local"))]
 
+mod artefact;
 mod queue;
 mod template;

@@ -1,0 +1,52 @@
+# Everything one types. Rust and make are enough, except where a line says otherwise.
+# All of it builds with the same features, so nothing is compiled twice.
+CARGO   ?= cargo
+FLAGS   := --all-features
+CONFIG  ?= default
+MINUTES ?= 30
+export CASES_DIR MINUTES
+
+.DEFAULT_GOAL := help
+.PHONY: help run test peers cases check bench build deploy prove soak
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1|/' | awk -F'|' '{ printf "%-9s %s\n", $$1, $$2 }'
+
+run: ## charge the sample orders of events/ through the real Lambda binary, locally (ARGS="--twice", EVENTS=...)
+	@$(CARGO) build --quiet $(FLAGS) --bins
+	@$(CARGO) run --quiet $(FLAGS) --bin charge-once -- local $(ARGS) $(EVENTS)
+
+test: ## run every test
+	$(CARGO) test $(FLAGS)
+
+cases: ## run the behaviour cases through the real Lambda binary (CASES_DIR=... adds a folder)
+	$(CARGO) test $(FLAGS) --test it cases -- --nocapture
+
+check: ## format, lints, documentation, licences and what the Lambda binary links
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy $(FLAGS) --all-targets -- -D warnings
+	$(CARGO) clippy --no-default-features --features lambda --bin bootstrap -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps $(FLAGS)
+	$(CARGO) test --quiet $(FLAGS) --test it artefact
+	@PATH="$(CURDIR)/.tools/cargo/bin:$$PATH"; if command -v cargo-deny >/dev/null; then \
+		echo "$(CARGO) deny check bans licenses sources"; $(CARGO) deny --all-features check bans licenses sources; \
+	else echo "cargo-deny is not installed: licences and sources not checked (see CONTRIBUTING.md)"; fi
+
+peers: ## put template and binary before AWS's validators and an emulator (needs python3; installs into .tools)
+	scripts/peers
+
+bench: ## measure what the README claims about speed
+	$(CARGO) bench $(FLAGS)
+
+build: ## make the Lambda zips for x86_64 and arm64 (needs python3; installs into .tools)
+	scripts/build
+
+deploy: ## build and deploy to your AWS account with SAM, guided (CONFIG=prod for production)
+	PATH="$$(scripts/tools build):$$PATH" "$$(scripts/tools sam)/sam" build
+	"$$(scripts/tools sam)/sam" deploy --guided --config-env $(CONFIG)
+
+prove: ## run the long proofs: tests marked as ignored whose name contains `prove`
+	$(CARGO) test $(FLAGS) prove -- --ignored --nocapture
+
+soak: ## run the chaos soak for MINUTES=30: ignored tests whose name contains `soak`
+	$(CARGO) test $(FLAGS) soak -- --ignored --nocapture
