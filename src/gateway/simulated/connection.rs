@@ -123,7 +123,7 @@ fn response(answer: Answer, body: Body) -> http::Response<Body> {
     let length = answer.body.len();
     let mut response = http::Response::new(body);
     *response.status_mut() = answer.status;
-    *response.headers_mut() = answer.headers;
+    *response.headers_mut() = *answer.headers;
     response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
     response
 }

@@ -113,12 +113,8 @@ impl Effect {
 
     /// What is wrong with the effect's fields, if anything.
     pub(super) fn problem(&self) -> Option<String> {
-        match self {
-            Self::Status { status, .. } if !(200..=599).contains(status) => {
-                Some(format!("status {status} is not within 200 to 599"))
-            }
-            _ => None,
-        }
+        let Self::Status { status, .. } = self else { return None };
+        (!(200..=599).contains(status)).then(|| format!("status {status} is not within 200 to 599"))
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     call::Contract,
     card::Card,
     course::{Executed, Twist},
-    message::{Answer, Request},
+    message::{Answer, Request, set},
 };
 use crate::clock::Timestamp;
 
@@ -74,7 +74,7 @@ pub(super) fn find(bank: &Bank, request: &Request) -> Answer {
     match bank.newest(&order_id) {
         Some(attempted) => {
             let mut body = describe(attempted);
-            body["attempt"] = json!(attempted.charge.attempt);
+            set(&mut body, "attempt", json!(attempted.charge.attempt));
             Answer::json(StatusCode::OK, &body)
         }
         None => problem(StatusCode::NOT_FOUND, "not_found", "no charge for this order"),
@@ -104,7 +104,7 @@ fn answer(attempted: &Attempted) -> Answer {
 fn describe(Attempted { charge, outcome }: &Attempted) -> Value {
     let mut body = json!({"id": charge.charge_id, "status": outcome.word()});
     if let Outcome::Failed(code) = outcome {
-        body["code"] = json!(code);
+        set(&mut body, "code", json!(code));
     }
     body
 }

@@ -83,8 +83,8 @@ impl Request {
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
-    /// The headers, without `Content-Length`.
-    pub headers: HeaderMap,
+    /// The headers, without `Content-Length`. Boxed, because an answer is often the error of a `Result`.
+    pub headers: Box<HeaderMap>,
     /// The body.
     pub body: Bytes,
 }
@@ -97,7 +97,7 @@ impl Answer {
 
     pub(super) fn text(status: StatusCode, content_type: &'static str, body: String) -> Self {
         let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))]);
-        Self { status, headers, body: body.into() }
+        Self { status, headers: Box::new(headers), body: body.into() }
     }
 
     /// A header's value as text.
@@ -115,6 +115,13 @@ impl Answer {
 fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(HeaderName::from_static(name), value);
+    }
+}
+
+/// Puts a field into a JSON object.
+pub(super) fn set(object: &mut Value, name: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(name.to_owned(), value);
     }
 }
 
@@ -141,7 +148,11 @@ pub enum Reply {
 /// [`Provider::finish`](super::Provider::finish).
 #[derive(Debug)]
 #[must_use = "a request that is never finished keeps its idempotency key in use"]
-pub struct Ticket {
+pub struct Ticket(pub(super) Box<Pending>);
+
+/// A request and what was understood of it.
+#[derive(Debug)]
+pub(super) struct Pending {
     pub(super) request: Request,
     pub(super) call: Call,
 }

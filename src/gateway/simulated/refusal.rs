@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use http::StatusCode;
 
-use super::{call::Contract, http_contract::problem, message::Answer, stripe};
+use super::{call::Contract, http_contract::problem, message::Answer, stripe::errors as stripe};
 use crate::clock::Timestamp;
 
 /// Why a request is answered without looking at it closely.
@@ -69,10 +69,8 @@ impl Refusal {
             ),
             Self::RateLimited { retry_after, date_from } => {
                 let answer = say(StatusCode::TOO_MANY_REQUESTS, INVALID, "rate_limit", "too many requests");
-                match retry_after {
-                    Some(seconds) => answer.with_header("retry-after", &wait(seconds, date_from)),
-                    None => answer,
-                }
+                let value = retry_after.map(|seconds| wait(seconds, date_from));
+                with(answer, "retry-after", value.as_deref())
             }
             Self::Scripted { status, body, should_retry } => {
                 let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -80,14 +78,17 @@ impl Refusal {
                     Some(body) => Answer::text(status, "application/json", body),
                     None => say(status, "api_error", "simulated", "the fault script says so"),
                 };
-                match should_retry {
-                    Some(retry) => {
-                        answer.with_header("stripe-should-retry", if retry { "true" } else { "false" })
-                    }
-                    None => answer,
-                }
+                let value = should_retry.map(|retry| if retry { "true" } else { "false" });
+                with(answer, "stripe-should-retry", value)
             }
         }
+    }
+}
+
+fn with(answer: Answer, name: &'static str, value: Option<&str>) -> Answer {
+    match value {
+        Some(value) => answer.with_header(name, value),
+        None => answer,
     }
 }
 

@@ -8,15 +8,17 @@
 //! - an intent in `processing` cannot be cancelled;
 //! - intents expire by themselves only where the script says so.
 
+pub(super) mod errors;
 pub(super) mod form;
 mod intent;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::{
+    errors::{bad, invalid, unexpected_state, unrecognized},
     form::Form,
     intent::{Intent, Status, decline},
 };
@@ -25,7 +27,7 @@ use super::{
     call::{Call, Operation},
     card::Card,
     course::{Executed, Twist},
-    message::{Answer, Request},
+    message::{Answer, Request, set},
 };
 use crate::clock::Timestamp;
 
@@ -197,8 +199,8 @@ fn declined(intent: &mut Intent, bank: &mut Bank, code: String) -> Answer {
     intent.last_error = Some(error.clone());
     intent.payment_method = None;
     intent.book(bank, Outcome::Failed(code));
-    error["charge"] = json!(intent.latest_charge);
-    error["payment_intent"] = intent.json();
+    set(&mut error, "charge", json!(intent.latest_charge));
+    set(&mut error, "payment_intent", intent.json());
     Answer::json(StatusCode::PAYMENT_REQUIRED, &json!({ "error": error }))
 }
 
@@ -230,36 +232,4 @@ fn usable(payment_method: Option<&str>) -> Result<(), Answer> {
         Some(Card::Missing) => Err(bad("resource_missing", "No such PaymentMethod")),
         Some(Card::Good | Card::Declines(_) | Card::NeedsCustomer) | None => Ok(()),
     }
-}
-
-fn unexpected_state(intent: &Intent, action: &str) -> Answer {
-    let message = format!(
-        "You cannot {action} this PaymentIntent because it has a status of {}.",
-        intent.status.word()
-    );
-    let mut error = error_value("invalid_request_error", "payment_intent_unexpected_state", &message);
-    error["payment_intent"] = intent.json();
-    Answer::json(StatusCode::BAD_REQUEST, &json!({ "error": error }))
-}
-
-fn bad(code: &str, message: &str) -> Answer {
-    invalid(StatusCode::BAD_REQUEST, code, message)
-}
-
-fn invalid(status: StatusCode, code: &str, message: &str) -> Answer {
-    error(status, "invalid_request_error", code, message)
-}
-
-/// The answer to a call that does not exist.
-pub(super) fn unrecognized() -> Answer {
-    invalid(StatusCode::NOT_FOUND, "url_invalid", "Unrecognized request URL")
-}
-
-/// An error without an intent.
-pub(super) fn error(status: StatusCode, kind: &str, code: &str, message: &str) -> Answer {
-    Answer::json(status, &json!({ "error": error_value(kind, code, message) }))
-}
-
-fn error_value(kind: &str, code: &str, message: &str) -> Value {
-    json!({"type": kind, "code": code, "message": message})
 }

@@ -11,10 +11,8 @@ fn struck(effect: Effect) -> (Provider, Reply) {
 }
 
 fn status_of(reply: &Reply) -> u16 {
-    match reply {
-        Reply::Answer(answer) => answer.status.as_u16(),
-        other => panic!("no plain answer: {other:?}"),
-    }
+    let Reply::Answer(answer) = reply else { panic!("no plain answer") };
+    answer.status.as_u16()
 }
 
 #[test]
@@ -96,9 +94,10 @@ fn a_scripted_decline_is_worded_by_the_contract() {
 
 #[test]
 fn retry_after_is_a_number_or_a_date() {
-    let header = |as_date| match struck(Effect::RateLimit { retry_after: Some(7), as_date }).1 {
-        Reply::Answer(answer) => answer.header("retry-after").map(str::to_owned),
-        other => panic!("no plain answer: {other:?}"),
+    let header = |as_date| {
+        let (_, reply) = struck(Effect::RateLimit { retry_after: Some(7), as_date });
+        let Reply::Answer(answer) = reply else { panic!("no plain answer") };
+        answer.header("retry-after").map(str::to_owned)
     };
     assert_eq!(header(false).as_deref(), Some("7"));
     assert_eq!(header(true).as_deref(), Some("Thu, 01 Jan 1970 00:00:07 GMT"));

@@ -68,10 +68,8 @@ fn intent_form(order_id: &str, payment_method: &str) -> String {
 }
 
 fn answer(provider: &mut Provider, request: &Request) -> Answer {
-    match provider.handle(request) {
-        Reply::Answer(answer) => answer,
-        other => panic!("no plain answer: {other:?}"),
-    }
+    let Reply::Answer(answer) = provider.handle(request) else { panic!("no plain answer") };
+    answer
 }
 
 /// Status and body of a plain answer.
