@@ -7,6 +7,8 @@ pub mod clients;
 pub mod clock;
 pub mod config;
 pub mod decision;
+#[cfg(feature = "cli")]
+pub mod doctor;
 pub mod envelope;
 pub mod event;
 pub mod gateway;
@@ -18,8 +20,6 @@ pub mod local;
 pub mod metrics;
 pub mod money;
 pub mod order;
-#[cfg(feature = "cli")]
-pub mod doctor;
 pub mod queue;
 pub mod record;
 #[cfg(feature = "lambda")]
