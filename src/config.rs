@@ -524,7 +524,7 @@ mod tests {
             (&[("POISON_MODE", "dlq")], "DLQ_URL is not set"),
             (&[("POISON_MODE", "drop")], "POISON_MODE must be one of redrive, dlq"),
             (&[("DECLINED", "drop")], "DECLINED must be one of poison, ack"),
-            (&[("QUEUE_URL", "orders")], "QUEUE_URL must be"),
+            (&[("QUEUE_URL", "orders")], "QUEUE_URL must start"),
             (&[("RECORD_DAYS", "7")], "RECORD_DAYS must be"),
             (&[("LEDGER_EPOCH", "today")], "LEDGER_EPOCH must be"),
             (&[("LOG_LEVEL", "loud")], "LOG_LEVEL must be"),

@@ -257,10 +257,8 @@ mod tests {
             let currency = Currency::parse(&code).unwrap();
             let scale = 10_i64.pow(u32::from(currency.exponent()));
             let width = usize::from(currency.exponent());
-            let text = match width {
-                0 => minor_units.to_string(),
-                _ => format!("{}.{:0width$}", minor_units / scale, minor_units % scale),
-            };
+            let (whole, fraction) = (minor_units.div_euclid(scale), minor_units.rem_euclid(scale));
+            let text = if width == 0 { whole.to_string() } else { format!("{whole}.{fraction:0width$}") };
             prop_assert_eq!(minor(&text, &code), Ok(minor_units));
         }
 

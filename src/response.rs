@@ -45,3 +45,68 @@ pub fn answer(judged: &[Judged]) -> Result<SqsBatchResponse, UnnamedFailure> {
 fn named_order(judged: &Judged) -> Option<(&MessageId, &OrderId)> {
     Some((judged.record.message_id.as_ref()?, judged.order.as_ref()?.id()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        charge::Outcome,
+        decision::{AckReason, Decision, PoisonReason},
+        event,
+        order::{Order, OrderRules},
+    };
+
+    const RULES: OrderRules = OrderRules { default_currency: None, max_amount_minor: 99_999_999 };
+
+    /// A record with its `messageId` as JSON, the order's identifier, and whether it was acknowledged.
+    fn judged(position: usize, id: &str, order: &str, ack: bool) -> Judged {
+        let mut records = event::records(&format!(r#"{{"Records":[{{"messageId":{id}}}]}}"#)).unwrap();
+        let mut record = records.remove(0);
+        record.position = position;
+        let body = format!(r#"{{"order_id":"{order}","amount":1,"currency":"EUR"}}"#);
+        let decision = match ack {
+            true => Decision::Ack(AckReason::Charged),
+            false => Decision::Poison(PoisonReason::Mismatch),
+        };
+        let order = Order::parse(&body, &RULES).ok();
+        Judged {
+            record,
+            order,
+            outcome: Outcome::of(decision),
+            behind: None,
+            took: std::time::Duration::ZERO,
+        }
+    }
+
+    fn json(judged: &[Judged]) -> String {
+        serde_json::to_string(&answer(judged).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_answer_is_exactly_what_lambda_reads() {
+        assert_eq!(json(&[]), r#"{"batchItemFailures":[]}"#);
+        let batch = [judged(0, r#""m-1""#, "o-1", true), judged(1, r#""m-2""#, "o-2", false)];
+        assert_eq!(json(&batch), r#"{"batchItemFailures":[{"itemIdentifier":"m-2"}]}"#);
+    }
+
+    #[test]
+    fn a_message_that_stands_twice_is_listed_once() {
+        let twice = [judged(0, r#""m-1""#, "o-1", false), judged(1, r#""m-1""#, "o-1", false)];
+        assert_eq!(json(&twice), r#"{"batchItemFailures":[{"itemIdentifier":"m-1"}]}"#);
+    }
+
+    #[test]
+    fn a_message_that_stands_twice_and_whose_order_ended_well_is_not_listed() {
+        let well = [judged(0, r#""m-1""#, "o-1", false), judged(1, r#""m-1""#, "o-1", true)];
+        assert_eq!(json(&well), r#"{"batchItemFailures":[]}"#);
+        let other = [judged(0, r#""m-1""#, "o-1", false), judged(1, r#""m-1""#, "o-2", true)];
+        assert_eq!(json(&other), r#"{"batchItemFailures":[{"itemIdentifier":"m-1"}]}"#);
+    }
+
+    #[test]
+    fn a_failure_without_a_name_fails_the_invocation() {
+        let unnamed = [judged(0, "null", "o-1", true), judged(1, r#""""#, "o-2", false)];
+        assert_eq!(answer(&unnamed).unwrap_err().positions, [1]);
+        assert_eq!(json(&unnamed[..1]), r#"{"batchItemFailures":[]}"#);
+    }
+}

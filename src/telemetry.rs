@@ -114,7 +114,7 @@ fn line(now: Timestamp, level: &Level, mut fields: Map<String, Value>) -> String
     format!("{}\n", escape_controls(&Value::Object(line).to_string()))
 }
 
-/// An instant as `2026-01-01T00:00:00.000Z`.
+/// An instant as `2026-01-01T00:00:00.5Z`.
 pub fn rfc3339(instant: Timestamp) -> String {
     let nanos = i128::from(instant.as_millis()).saturating_mul(1_000_000);
     let time = OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH);
@@ -169,4 +169,73 @@ pub fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     // Nobody is left to tell if standard output is gone.
     let _ = writeln!(out, "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Buffer {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn lines(level: LevelFilter, log: impl FnOnce()) -> String {
+        let buffer = Buffer::default();
+        let clock = Clock::from_fn(|| Timestamp::from_millis(1_767_225_600_500));
+        tracing::subscriber::with_default(subscriber(level, clock, buffer.clone()), log);
+        String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn a_line_is_flat_and_carries_the_fields_of_its_spans() {
+        let line = lines(LevelFilter::INFO, || {
+            let outer = tracing::info_span!("invocation", request_id = "r-1").entered();
+            let inner = tracing::info_span!("record", order_id = "o-1", group_id = None::<&str>).entered();
+            tracing::info!(receive_count = 2_u32, charge_id = None::<&str>, "record done");
+            drop((inner, outer));
+        });
+        let expected = r#"{"level":"INFO","message":"record done","order_id":"o-1","receive_count":2,"request_id":"r-1","timestamp":"2026-01-01T00:00:00.5Z"}"#;
+        assert_eq!(line.trim_end(), expected);
+    }
+
+    #[test]
+    fn nothing_from_outside_can_forge_a_line() {
+        let line = lines(LevelFilter::INFO, || {
+            tracing::info!(reason = "a\n{\"level\":\"ERROR\"}\u{1b}[2J\u{9b}\u{2028}\u{7f}", "x");
+        });
+        assert_eq!(line.matches('\n').count(), 1);
+        assert!(line.trim_end().chars().all(|c| !c.is_control() && c != '\u{2028}'), "{line:?}");
+        let read: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read["reason"], "a\n{\"level\":\"ERROR\"}\u{1b}[2J\u{9b}\u{2028}\u{7f}");
+    }
+
+    #[test]
+    fn levels_are_ours_and_of_others_only_warnings_count() {
+        let all = || {
+            tracing::debug!("ours");
+            tracing::info!(target: "hyper", "theirs, with a request");
+            tracing::warn!(target: "hyper", "theirs");
+        };
+        assert_eq!(lines(LevelFilter::TRACE, all).lines().count(), 2);
+        assert_eq!(lines(LevelFilter::INFO, all).lines().count(), 1);
+        assert_eq!(lines(LevelFilter::ERROR, all), "");
+    }
+
+    #[test]
+    fn an_error_is_printed_with_its_causes() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("outer")]
+        struct Outer(#[source] fmt::Error);
+        assert_eq!(ErrorChain(&Outer(fmt::Error)).to_string(), format!("outer: {}", fmt::Error));
+    }
 }

@@ -80,3 +80,94 @@ fn seconds(judged: &Judged, rules: &VisibilityRules, random: &Random, now: Times
 fn whole_seconds_up(duration: Duration) -> u64 {
     duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        charge::Outcome,
+        decision::{AckReason, PoisonReason, RetryReason},
+        record::{MessageId, ReceiptHandle, Record},
+    };
+
+    const RULES: VisibilityRules = VisibilityRules {
+        backoff: Backoff { base: Duration::from_secs(5), cap: Duration::from_secs(900) },
+        max_receive_count: Some(8),
+    };
+    const NOW: Timestamp = Timestamp::from_millis(1_760_000_000_000);
+
+    fn judged(position: usize, receive_count: u32, decision: Decision) -> Judged {
+        let record = Record {
+            position,
+            message_id: MessageId::new(format!("m-{position}")),
+            receipt_handle: ReceiptHandle::new(format!("rh-{position}")),
+            queue: None,
+            group: None,
+            deduplication_id: None,
+            receive_count,
+            sent_at: None,
+            first_received_at: Some(NOW),
+            trace_header: None,
+            attributes: Vec::new(),
+            body: Ok(String::new()),
+        };
+        Judged { record, order: None, outcome: Outcome::of(decision), behind: None, took: Duration::ZERO }
+    }
+
+    fn retry(after: RetryAfter) -> Decision {
+        Decision::Retry { after, reason: RetryReason::Busy }
+    }
+
+    /// The shortest and the longest of many draws.
+    fn range(receive_count: u32, after: RetryAfter) -> (u32, u32) {
+        let random = Random::seeded(1);
+        let one = judged(0, receive_count, retry(after));
+        let drawn: Vec<u32> = (0..500).map(|_| seconds(&one, &RULES, &random, NOW).unwrap()).collect();
+        (*drawn.iter().min().unwrap(), *drawn.iter().max().unwrap())
+    }
+
+    #[test]
+    fn each_row_of_the_table_has_its_range() {
+        let seconds = Duration::from_secs;
+        assert_eq!(range(1, RetryAfter::Backoff), (1, 5));
+        let (_, longest) = range(4, RetryAfter::Backoff);
+        assert!((30..=40).contains(&longest), "{longest}");
+        let (shortest, longest) = range(1, RetryAfter::NotBefore(seconds(60)));
+        assert_eq!((shortest, longest), (60, 60));
+        assert_eq!(range(3, RetryAfter::Immediately), (0, 0));
+        assert_eq!(range(1, RetryAfter::LeaseEnd(seconds(30))), (30, 30));
+        assert_eq!(range(1, RetryAfter::LeaseEnd(Duration::from_millis(29_400))), (30, 30));
+        assert_eq!(seconds(7), seconds(7));
+    }
+
+    #[test]
+    fn poison_and_the_last_receive_are_not_hidden() {
+        let random = Random::seeded(1);
+        let poison = judged(0, 1, Decision::Poison(PoisonReason::Mismatch));
+        assert_eq!(seconds(&poison, &RULES, &random, NOW), Some(0));
+        let last = judged(0, 8, retry(RetryAfter::NotBefore(Duration::from_secs(300))));
+        assert_eq!(seconds(&last, &RULES, &random, NOW), Some(0));
+    }
+
+    #[test]
+    fn delays_end_within_twelve_hours_of_the_first_receive() {
+        let random = Random::seeded(1);
+        let mut late = judged(0, 1, retry(RetryAfter::NotBefore(Duration::from_secs(900))));
+        late.record.first_received_at = Some(NOW.minus(LONGEST).plus(Duration::from_secs(60)));
+        assert_eq!(seconds(&late, &RULES, &random, NOW), Some(60));
+        late.record.first_received_at = Some(NOW.minus(LONGEST).minus(Duration::from_secs(60)));
+        assert_eq!(seconds(&late, &RULES, &random, NOW), Some(900));
+    }
+
+    #[test]
+    fn followers_wait_as_long_as_their_head_and_done_messages_are_left_alone() {
+        let head = judged(0, 3, retry(RetryAfter::NotBefore(Duration::from_secs(77))));
+        let follower = Judged { behind: Some(0), ..judged(1, 1, retry(RetryAfter::Immediately)) };
+        let done = judged(2, 1, Decision::Ack(AckReason::Charged));
+        let mut nameless = judged(3, 1, Decision::Poison(PoisonReason::Mismatch));
+        nameless.record.receipt_handle = None;
+        let changes = changes(&[head, follower, done, nameless], &RULES, &Random::seeded(1), NOW);
+        let seen: Vec<_> = changes.iter().map(|c| (c.receipt_handle.as_str(), c.seconds)).collect();
+        assert_eq!(seen, [("rh-0", 77), ("rh-1", 77)]);
+    }
+}

@@ -87,7 +87,7 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
                 let first = !lease.has_earlier_doubt() && resends == 0;
                 return self.failed(work, lease, error, first, doubt).await;
             }
-            resends += 1;
+            resends = resends.saturating_add(1);
         }
     }
 

@@ -124,7 +124,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
             } else if !(error.kind.may_resend() && resends < RESENDS && self.desk.pause(work, &lease).await) {
                 return Phase::End(self.not_prepared(work, lease, error).await);
             }
-            resends += 1;
+            resends = resends.saturating_add(1);
         };
         self.store(work, lease, expired, handle).await
     }
@@ -188,7 +188,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
                         && resends < RESENDS
                         && self.desk.pause(work, &armed.lease).await =>
                 {
-                    resends += 1;
+                    resends = resends.saturating_add(1);
                 }
                 Err(error) => break error,
             }
@@ -203,7 +203,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
         error: GatewayError,
         commit: Commit,
     ) -> Phase {
-        match (&error.kind, error.sighting.clone()) {
+        match (&error.kind, error.sighting.as_deref().cloned()) {
             (
                 GatewayErrorKind::AuthConfig { .. }
                 | GatewayErrorKind::RateLimited { .. }
@@ -285,7 +285,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
         let call = self.gateway.seal(work.order, &armed.handle, &key, within);
         let seen = match self.desk.asked(work, call).await {
             Ok(seen) => seen,
-            Err(GatewayError { sighting: Some(seen), .. }) => seen,
+            Err(GatewayError { sighting: Some(seen), .. }) => *seen,
             Err(error) => return Phase::End(self.give_back(work, armed.lease, &error).await),
         };
         Phase::End(match seen.status {

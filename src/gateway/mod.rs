@@ -291,7 +291,7 @@ pub struct GatewayError {
     /// Where it was seen: a status, or what broke on the way. Never the provider's own text.
     pub context: String,
     /// How the handle stands, where the error's body says so.
-    pub sighting: Option<Sighting>,
+    pub sighting: Option<Box<Sighting>>,
     /// What went wrong below.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }

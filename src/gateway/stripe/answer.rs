@@ -138,7 +138,7 @@ fn error(
     };
     let seen =
         body.and_then(|body| body.payment_intent).and_then(|intent| sighting(*intent, order, request_id));
-    GatewayError { sighting: seen, ..GatewayError::new(proves, context) }
+    GatewayError { sighting: seen.map(Box::new), ..GatewayError::new(proves, context) }
 }
 
 /// `None` for a status that is not known here: nothing is concluded from it.

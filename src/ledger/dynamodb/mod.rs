@@ -100,8 +100,10 @@ impl Ledger for DynamoDbLedger {
     }
 }
 
-/// The record before comes with the answer, and the record after follows from it.
+/// The record before comes with the answer, and the record after follows from it. Some emulators answer the
+/// creation of an item with its key alone, where DynamoDB answers nothing.
 fn written(intent: &Intent, old: Option<&item::Item>) -> Result<Applied, LedgerError> {
+    let old = old.filter(|item| item.keys().any(|name| name != "pk"));
     let old = match item::found(old) {
         Found::Nothing => None,
         Found::Entry(entry) => Some(entry),
@@ -138,7 +140,8 @@ where
         SdkError::DispatchFailure(_) => "ConnectionFailed",
         SdkError::ResponseError(_) => "UnreadableAnswer",
         SdkError::ServiceError(error) => error.err().code().unwrap_or("UnknownError"),
-        _ => "RequestNotBuilt",
+        SdkError::ConstructionFailure(_) => "RequestNotBuilt",
+        _ => "UnknownError",
     };
     LedgerError { code: code.to_owned(), source: Box::new(error) }
 }

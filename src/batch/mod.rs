@@ -322,3 +322,6 @@ impl Breaker {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
