@@ -1,3 +1,16 @@
-//! Stand-ins for what is around the function in the cloud, so that the very binary one deploys runs on one
-//! machine. Everything listens on loopback only.
+//! Local mode: the deployed binary on a machine without AWS, Docker or an account.
+//!
+//! Everything the function talks to is here, on loopback and on free ports: the Lambda [`runtime_api`] hands it
+//! events, an embedded [`dynamodb`] keeps the ledger, a simulated provider takes the money, the [`sqs_endpoint`]
+//! serves its queues and notes the visibility changes. The [`function`] itself is the real `bootstrap` as a child process, wired by
+//! its [`environment`] only. [`answer`] reads what it answers as AWS does.
+
+pub mod answer;
+pub mod dynamodb;
+pub mod environment;
+pub mod function;
+pub mod generate;
+pub mod log;
+pub mod runtime_api;
+pub mod sample;
 pub mod sqs_endpoint;

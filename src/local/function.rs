@@ -1,0 +1,177 @@
+//! The deployed binary as a child process: the very `bootstrap` that Lambda runs.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{
+    process::{Child, Command},
+    sync::{Notify, watch},
+    task::JoinSet,
+};
+
+use crate::local::{log::Log, runtime_api::RuntimeApi};
+
+/// How long Lambda gives a function to become ready.
+const INIT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why the function does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum FunctionError {
+    /// There is no such file.
+    #[error("there is no function at {}: build it with `cargo build --bin bootstrap`, or name it with --bootstrap PATH", .0.display())]
+    Missing(PathBuf),
+    /// The process could not be made.
+    #[error("{} could not be started", .path.display())]
+    Spawn {
+        /// The binary.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It ended, or was silent for too long, before it asked for an event.
+    #[error("the function did not become ready: {0}")]
+    Init(String),
+}
+
+/// A running function; killed when dropped.
+#[derive(Debug)]
+pub struct Function {
+    kill: Arc<Notify>,
+    ended: watch::Receiver<bool>,
+    _supervisor: JoinSet<()>,
+}
+
+impl Function {
+    /// Where the binary lies unless told otherwise: beside the running executable.
+    ///
+    /// # Errors
+    /// The system does not say where the running executable lies.
+    pub fn beside_this_executable() -> io::Result<PathBuf> {
+        let name = format!("bootstrap{}", std::env::consts::EXE_SUFFIX);
+        Ok(std::env::current_exe()?.with_file_name(name))
+    }
+
+    /// Starts `bootstrap` with exactly the variables of `environment` and waits until it asks for an event.
+    ///
+    /// # Errors
+    /// The file is missing or cannot be run, or the function ended instead of becoming ready.
+    pub async fn start(
+        bootstrap: &Path,
+        environment: &BTreeMap<String, String>,
+        log: &Log,
+        runtime: Arc<RuntimeApi>,
+    ) -> Result<Self, FunctionError> {
+        let mut polls = runtime.polls();
+        polls.mark_unchanged();
+        let child = spawn(bootstrap, environment, log)?;
+        let kill = Arc::new(Notify::new());
+        let (ending, mut ended) = watch::channel(false);
+        let mut supervisor = JoinSet::new();
+        supervisor.spawn(supervise(child, Arc::clone(&kill), ending, Arc::clone(&runtime)));
+        let ready = tokio::time::timeout(INIT_TIMEOUT, async {
+            tokio::select! {
+                polled = polls.changed() => polled.is_ok(),
+                _ = ended.wait_for(|ended| *ended) => false,
+            }
+        });
+        if ready.await.unwrap_or(false) {
+            return Ok(Self { kill, ended, _supervisor: supervisor });
+        }
+        Err(FunctionError::Init(last_words(&runtime, log)))
+    }
+
+    /// Whether the process is gone.
+    pub fn has_ended(&self) -> bool {
+        *self.ended.borrow()
+    }
+
+    /// Kills the process (SIGKILL) and waits until it is gone.
+    pub async fn kill(mut self) {
+        self.kill.notify_one();
+        // An error means that the supervisor is gone, and the process with it.
+        drop(self.ended.wait_for(|ended| *ended).await);
+    }
+}
+
+fn spawn(
+    bootstrap: &Path,
+    environment: &BTreeMap<String, String>,
+    log: &Log,
+) -> Result<Child, FunctionError> {
+    let failed = |source: io::Error| {
+        if source.kind() == io::ErrorKind::NotFound {
+            FunctionError::Missing(bootstrap.to_owned())
+        } else {
+            FunctionError::Spawn { path: bootstrap.to_owned(), source }
+        }
+    };
+    Command::new(bootstrap)
+        .env_clear()
+        .envs(environment)
+        .stdin(Stdio::null())
+        .stdout(log.writer().map_err(failed)?)
+        .stderr(log.writer().map_err(failed)?)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(failed)
+}
+
+/// Waits for the process to end, or ends it, and fails the invocations that wait for it.
+async fn supervise(
+    mut child: Child,
+    kill: Arc<Notify>,
+    ending: watch::Sender<bool>,
+    runtime: Arc<RuntimeApi>,
+) {
+    let killed = tokio::select! {
+        _status = child.wait() => false,
+        () = kill.notified() => true,
+    };
+    if killed {
+        // It can only fail for a process that has ended by itself.
+        drop(child.kill().await);
+    }
+    ending.send_replace(true);
+    runtime.function_ended();
+}
+
+/// The reason a function did not start: what it told Lambda, else the last thing it wrote.
+fn last_words(runtime: &RuntimeApi, log: &Log) -> String {
+    if let Some(error) = runtime.take_init_error() {
+        return error.error_message;
+    }
+    let lines = log.take().unwrap_or_default();
+    lines.into_iter().rev().find(|line| !line.is_empty()).unwrap_or_else(|| "it ended without a word".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+
+    #[tokio::test]
+    async fn a_missing_binary_says_what_to_type() {
+        let runtime = Arc::new(RuntimeApi::start(Clock::system()).await.unwrap());
+        let missing = Path::new("/nowhere/bootstrap");
+        let error =
+            Function::start(missing, &BTreeMap::new(), &Log::create().unwrap(), runtime).await.unwrap_err();
+        assert!(error.to_string().contains("cargo build --bin bootstrap"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_process_that_ends_before_it_is_ready_is_an_error() {
+        let runtime = Arc::new(RuntimeApi::start(Clock::system()).await.unwrap());
+        let error =
+            Function::start(Path::new("/bin/false"), &BTreeMap::new(), &Log::create().unwrap(), runtime)
+                .await
+                .unwrap_err();
+        assert_eq!(error.to_string(), "the function did not become ready: it ended without a word");
+    }
+}

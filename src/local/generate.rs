@@ -1,0 +1,171 @@
+//! Makes SQS events of any size: true digests, FIFO attributes, duplicates and poison as asked for.
+
+use serde_json::{Map, Value, json};
+
+use crate::clock::Timestamp;
+
+/// What an event shall look like.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipe {
+    /// How many records.
+    pub count: u32,
+    /// Whether the records come from a FIFO queue, one group a customer.
+    pub fifo: bool,
+    /// How many of a hundred records repeat an earlier order under a new message id.
+    pub duplicates_percent: u8,
+    /// How many of a hundred records hold no usable order.
+    pub poison_percent: u8,
+    /// The same seed makes the same event.
+    pub seed: u64,
+}
+
+/// An event after `recipe`, sent at `now`.
+pub fn event(recipe: &Recipe, now: Timestamp) -> Value {
+    let mut maker = Maker { rng: fastrand::Rng::with_seed(recipe.seed), recipe, now, bodies: Vec::new() };
+    json!({ "Records": (1..=recipe.count).map(|number| maker.record(number)).collect::<Vec<_>>() })
+}
+
+/// An event of one record with `body`, sent at `now`; the identifiers come from `seed`.
+pub fn event_of(body: &str, fifo: bool, seed: u64, now: Timestamp) -> Value {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    json!({ "Records": [record(body, fifo.then_some("group-1"), 1, now, &mut rng)] })
+}
+
+struct Maker<'a> {
+    rng: fastrand::Rng,
+    recipe: &'a Recipe,
+    now: Timestamp,
+    bodies: Vec<String>,
+}
+
+impl Maker<'_> {
+    fn record(&mut self, number: u32) -> Value {
+        let customer = self.rng.u32(1..=20);
+        let body = self.body(number, customer);
+        let group = format!("cus_{customer:02}");
+        record(&body, self.recipe.fifo.then_some(&group), number, self.now, &mut self.rng)
+    }
+
+    fn body(&mut self, number: u32, customer: u32) -> String {
+        let lot = self.rng.u8(0..100);
+        if lot < self.recipe.poison_percent {
+            return self.poison(number);
+        }
+        let poison_or_duplicate = self.recipe.poison_percent.saturating_add(self.recipe.duplicates_percent);
+        if lot < poison_or_duplicate
+            && let Some(earlier) = self.rng.choice(&self.bodies)
+        {
+            return earlier.clone();
+        }
+        let (units, cents) = (self.rng.u32(1..500), self.rng.u32(0..100));
+        let body = format!(
+            r#"{{"order_id":"gen-{}-{number:05}","amount":{units}.{cents:02},"currency":"EUR","customer":"cus_{customer:02}","payment_method":"pm_card_visa"}}"#,
+            self.recipe.seed
+        );
+        self.bodies.push(body.clone());
+        body
+    }
+
+    /// One of the ways an order is unusable.
+    fn poison(&mut self, number: u32) -> String {
+        match self.rng.u8(0..3) {
+            0 => format!(r#"{{"order_id":"bad-{number:05}","amount":"#),
+            1 => format!(r#"{{"order_id":"bad-{number:05}","amount":-1,"currency":"EUR"}}"#),
+            _ => format!(r#"{{"order_id":"bad-{number:05}","amount":9.999,"currency":"EUR"}}"#),
+        }
+    }
+}
+
+fn record(body: &str, group: Option<&str>, number: u32, now: Timestamp, rng: &mut fastrand::Rng) -> Value {
+    let mut uuid = || uuid::Builder::from_random_bytes(rng.u128(..).to_be_bytes()).into_uuid().to_string();
+    let (message_id, receipt_handle) = (uuid(), uuid());
+    let digest = format!("{:x}", md5::compute(body));
+    let queue = if group.is_some() { "orders.fifo" } else { "orders" };
+    json!({
+        "messageId": message_id,
+        "receiptHandle": receipt_handle,
+        "body": body,
+        "attributes": attributes(group, &message_id, number, now),
+        "messageAttributes": {},
+        "md5OfBody": digest,
+        "eventSource": "aws:sqs",
+        "eventSourceARN": format!("arn:aws:sqs:eu-central-1:123456789012:{queue}"),
+        "awsRegion": "eu-central-1",
+    })
+}
+
+fn attributes(group: Option<&str>, message_id: &str, number: u32, now: Timestamp) -> Map<String, Value> {
+    let mut attributes = Map::new();
+    let mut set = |name: &str, value: String| attributes.insert(name.to_owned(), value.into());
+    set("ApproximateReceiveCount", "1".into());
+    set("SentTimestamp", now.as_millis().to_string());
+    set("ApproximateFirstReceiveTimestamp", now.as_millis().to_string());
+    set("SenderId", "AROAZ3EXAMPLE4SHOP:checkout".into());
+    if let Some(group) = group {
+        set("MessageGroupId", group.into());
+        set("MessageDeduplicationId", message_id.into());
+        set("SequenceNumber", format!("{:020}", u64::from(number).saturating_add(FIRST_SEQUENCE_NUMBER)));
+    }
+    attributes
+}
+
+/// About where real queues are; only the order matters.
+const FIRST_SEQUENCE_NUMBER: u64 = 18_370_000_000_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    const RECIPE: Recipe =
+        Recipe { count: 200, fifo: false, duplicates_percent: 20, poison_percent: 10, seed: 7 };
+
+    fn records(recipe: &Recipe) -> Vec<Value> {
+        event(recipe, Timestamp::from_millis(1_000))["Records"].as_array().unwrap().clone()
+    }
+
+    #[test]
+    fn the_same_seed_makes_the_same_event() {
+        assert_eq!(records(&RECIPE), records(&RECIPE));
+        assert_ne!(records(&RECIPE), records(&Recipe { seed: 8, ..RECIPE }));
+    }
+
+    #[test]
+    fn identifiers_differ_and_digests_are_true() {
+        let records = records(&RECIPE);
+        let ids: BTreeSet<_> = records.iter().map(|record| record["messageId"].as_str().unwrap()).collect();
+        assert_eq!(ids.len(), 200);
+        for record in &records {
+            let digest = format!("{:x}", md5::compute(record["body"].as_str().unwrap()));
+            assert_eq!(record["md5OfBody"], digest);
+        }
+    }
+
+    #[test]
+    fn duplicates_and_poison_come_as_asked_for() {
+        let bodies = |recipe: &Recipe| -> BTreeSet<String> {
+            records(recipe).iter().map(|record| record["body"].to_string()).collect()
+        };
+        assert_eq!(bodies(&Recipe { duplicates_percent: 0, poison_percent: 0, ..RECIPE }).len(), 200);
+        assert!(bodies(&RECIPE).len() < 200);
+        let all_poison = Recipe { poison_percent: 100, ..RECIPE };
+        assert!(bodies(&all_poison).iter().all(|body| body.contains("bad-")));
+    }
+
+    #[test]
+    fn fifo_records_carry_group_and_rising_sequence_numbers() {
+        let records = records(&Recipe { fifo: true, ..RECIPE });
+        let sequence = |record: &Value| record["attributes"]["SequenceNumber"].as_str().unwrap().to_owned();
+        assert!(records.is_sorted_by(|a, b| sequence(a) < sequence(b)));
+        assert!(records.iter().all(|record| record["attributes"]["MessageGroupId"].is_string()));
+        assert!(records.iter().all(|record| record["eventSourceARN"].as_str().unwrap().ends_with(".fifo")));
+    }
+
+    #[test]
+    fn a_given_body_is_not_touched() {
+        let body = r#"{"order_id":"o-1","amount":49.90}"#;
+        let event = event_of(body, false, 1, Timestamp::from_millis(1));
+        assert_eq!(event["Records"][0]["body"], body);
+    }
+}
