@@ -2,15 +2,18 @@
 //!
 //! Everything the function talks to is here, on loopback and on free ports: the Lambda [`runtime_api`] hands it
 //! events, an embedded [`dynamodb`] keeps the ledger, a simulated provider takes the money, the [`sqs_endpoint`]
-//! serves its queues and notes the visibility changes. The [`function`] itself is the real `bootstrap` as a child process, wired by
-//! its [`environment`] only. [`answer`] reads what it answers as AWS does.
+//! serves queues and notes the visibility changes. The [`function`] itself is the real `bootstrap` as a child
+//! process, wired by its [`environment`] only. [`stack`] starts all of it, [`answer`] reads what the function
+//! answers as AWS does.
 
 pub mod answer;
 pub mod dynamodb;
 pub mod environment;
 pub mod function;
 pub mod generate;
+pub mod invoke_api;
 pub mod log;
 pub mod runtime_api;
 pub mod sample;
 pub mod sqs_endpoint;
+pub mod stack;

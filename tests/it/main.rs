@@ -3,5 +3,7 @@
 #![cfg(all(feature = "lambda", feature = "local"))]
 
 mod artefact;
+mod cases;
+mod local_mode;
 mod queue;
 mod template;

@@ -1,1 +1,93 @@
-fn main() {}
+//! The command line `charge-once`: one file a command, wiring only.
+
+mod completions;
+mod local;
+mod queue;
+mod report;
+mod screen;
+
+use std::{error::Error, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use screen::Screen;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done, nothing wrong
+  1  something went wrong; standard error says what, or the summary names it
+  2  the command line could not be read";
+
+/// Charge every order of an SQS queue at most once and lose none.
+#[derive(Debug, Parser)]
+#[command(name = "charge-once", version, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Local(local::Args),
+    Queue(queue::Args),
+    Completions(completions::Args),
+}
+
+/// How a command ended that could do its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Finding {
+    /// Nothing to complain about.
+    Clean,
+    /// The command's output names what is wrong.
+    Wrong,
+}
+
+type CommandResult = Result<Finding, Box<dyn Error + Send + Sync>>;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut screen = Screen::stdout();
+    let result = match cli.command {
+        Command::Local(args) => local::run(args, &mut screen).await,
+        Command::Queue(args) => queue::run(&args, &mut screen),
+        Command::Completions(args) => completions::run(args, &mut screen),
+    };
+    match result {
+        Ok(Finding::Clean) => ExitCode::SUCCESS,
+        Ok(Finding::Wrong) => ExitCode::FAILURE,
+        // Whoever reads the output has seen enough, as in `charge-once local | head`.
+        Err(error) if screen::is_closed_pipe(error.as_ref()) => ExitCode::SUCCESS,
+        Err(error) => {
+            screen::complain(error.as_ref());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        fn check(command: &clap::Command) {
+            for command in command.get_subcommands() {
+                if command.has_subcommands() {
+                    check(command);
+                } else {
+                    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+                    assert!(help.contains("Example"), "{} has no example", command.get_name());
+                }
+            }
+        }
+        check(&Cli::command());
+    }
+}

@@ -1,0 +1,179 @@
+//! `charge-once local`: the deployed binary on this machine, fed with event files.
+
+mod serve;
+
+use std::{
+    collections::BTreeMap,
+    error::Error,
+    io::Write,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use charge_once::{
+    clock::Clock,
+    gateway::simulated::Script,
+    local::{
+        environment::Provider,
+        function::Function,
+        sample::{self, Sample, freshened, without_bom},
+        stack::{Stack, StackConfig},
+    },
+};
+use clap::ValueEnum;
+
+use crate::{
+    CommandResult, Finding,
+    report::{Delivery, Report},
+    screen::Screen,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  charge-once local                                 all sample events
+  charge-once local order.json --twice              a redelivery charges nothing
+  charge-once local --faults timeout-after-charge=50%,decline=10%
+  charge-once local --serve                         aws lambda invoke, cargo lambda invoke
+
+Exit codes:
+  0  every event was answered and no order was charged twice
+  1  an event failed, an order was charged twice, or local mode could not start
+  2  the command line could not be read";
+
+/// Run the deployed binary here, with nothing but this machine: no AWS, no Docker, no account
+///
+/// An embedded DynamoDB, an SQS endpoint, a payment provider and the Lambda Runtime API listen on loopback; the
+/// real `bootstrap` runs as a child process. The messages of each event count as sent just now.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// SQS events as Lambda hands them out; without any, the sample events of the project
+    #[arg(value_name = "EVENT.json")]
+    events: Vec<PathBuf>,
+    /// Send everything again afterwards, as a queue may
+    #[arg(long)]
+    twice: bool,
+    /// What goes wrong at the provider, such as `mixed` or `decline=5%,500=2%,seed=7`
+    #[arg(long, value_name = "SPEC", value_parser = Script::parse)]
+    faults: Option<Script>,
+    /// Keep the ledger in this folder instead of in memory
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Keep the function up and answer the Lambda Invoke API until Ctrl-C
+    #[arg(long, conflicts_with_all = ["events", "twice", "json"])]
+    serve: bool,
+    /// The loopback port of --serve, 0 for a free one; 9000 is where cargo-lambda looks
+    #[arg(long, default_value_t = 9000, requires = "serve")]
+    port: u16,
+    /// One JSON document instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Which of the provider's contracts the function speaks
+    #[arg(long, value_enum, default_value_t = Gateway::Http)]
+    gateway: Gateway,
+    /// A setting of the function, such as `MAX_RECEIVE_COUNT=5`; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    settings: Vec<(String, String)>,
+    /// The function's binary; beside this executable unless told
+    #[arg(long, value_name = "PATH", env = "CHARGE_ONCE_BOOTSTRAP")]
+    bootstrap: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Gateway {
+    /// One call that charges
+    Http,
+    /// Stripe's PaymentIntents
+    Stripe,
+}
+
+/// The function's timeout, as `template.yaml` sets it.
+const FUNCTION_TIMEOUT: Duration = Duration::from_secs(30);
+
+pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
+    let events = if args.events.is_empty() { sample::all() } else { read(&args.events)? };
+    let stack = Stack::start(config(&args)?).await?;
+    if args.serve {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
+        return serve::serve(Arc::new(stack), address, screen).await;
+    }
+    let report = deliver(&stack, &events, if args.twice { 2 } else { 1 }).await?;
+    if args.json {
+        writeln!(screen, "{:#}", report.to_json())?;
+    } else {
+        write!(screen, "{report}")?;
+    }
+    Ok(if report.is_clean() { Finding::Clean } else { Finding::Wrong })
+}
+
+fn config(args: &Args) -> Result<StackConfig, Box<dyn Error + Send + Sync>> {
+    let bootstrap = args.bootstrap.clone().map_or_else(Function::beside_this_executable, Ok)?;
+    Ok(StackConfig {
+        bootstrap,
+        provider: match args.gateway {
+            Gateway::Http => Provider::Http,
+            Gateway::Stripe => Provider::Stripe,
+        },
+        script: args.faults.clone().unwrap_or_default(),
+        data: args.data.clone(),
+        settings: args.settings.iter().cloned().collect::<BTreeMap<_, _>>(),
+        timeout: FUNCTION_TIMEOUT,
+        clock: Clock::system(),
+    })
+}
+
+async fn deliver(
+    stack: &Stack,
+    events: &[Sample],
+    rounds: u32,
+) -> Result<Report, Box<dyn Error + Send + Sync>> {
+    let clock = Clock::system();
+    let mut deliveries = Vec::new();
+    for round in 1..=rounds {
+        for Sample { name, event } in events {
+            let name = if round == 1 { name.clone() } else { format!("{name}, again") };
+            let event = freshened(event, clock.now());
+            let invocation = stack.invoke(event.clone()).await?;
+            deliveries.push(Delivery { name, event, invocation });
+        }
+    }
+    Ok(Report { deliveries, charges: stack.charges(), ledger: stack.ledger()? })
+}
+
+fn read(files: &[PathBuf]) -> Result<Vec<Sample>, EventFileError> {
+    files.iter().map(|file| read_one(file)).collect()
+}
+
+fn read_one(file: &Path) -> Result<Sample, EventFileError> {
+    let bytes =
+        std::fs::read(file).map_err(|source| EventFileError::Unreadable { file: file.into(), source })?;
+    let event = without_bom(&bytes).to_vec();
+    serde_json::from_slice::<serde::de::IgnoredAny>(&event)
+        .map_err(|source| EventFileError::NotJson { file: file.into(), source })?;
+    let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+    Ok(Sample { name, event })
+}
+
+/// Why an event file is no use.
+#[derive(Debug, thiserror::Error)]
+enum EventFileError {
+    #[error("{} cannot be read", .file.display())]
+    Unreadable {
+        file: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("{} is not JSON; `charge-once queue event` shows what an event looks like", .file.display())]
+    NotJson {
+        file: PathBuf,
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+fn setting(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
