@@ -255,7 +255,11 @@ mod tests {
 
         async fn call(&self, method: &str, path: &str, body: &'static str) -> http::Response<Bytes> {
             let uri = format!("http://{}/2018-06-01/runtime/{path}", self.api.address());
-            let request = Request::builder().method(method).uri(uri).body(Full::new(Bytes::from_static(body.as_bytes()))).unwrap();
+            let request = Request::builder()
+                .method(method)
+                .uri(uri)
+                .body(Full::new(Bytes::from_static(body.as_bytes())))
+                .unwrap();
             let client = Client::builder(TokioExecutor::new()).build_http();
             let (parts, body) = client.request(request).await.unwrap().into_parts();
             http::Response::from_parts(parts, body.collect().await.unwrap().to_bytes())

@@ -247,6 +247,11 @@ impl Stack {
         self.queue.queues()
     }
 
+    /// Where the embedded DynamoDB listens.
+    pub fn dynamodb_url(&self) -> String {
+        self.dynamodb.url()
+    }
+
     /// The simulated provider.
     pub fn provider(&self) -> &Simulated {
         &self.provider

@@ -6,4 +6,5 @@ mod artefact;
 mod cases;
 mod local_mode;
 mod queue;
+mod situations;
 mod template;
