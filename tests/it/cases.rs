@@ -3,7 +3,6 @@
 //! The format is described in `tests/cases/README.md`.
 
 #![expect(
-    clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stdout,

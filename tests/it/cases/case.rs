@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// One file.
@@ -17,6 +17,7 @@ pub(super) struct Case {
     _right: String,
     #[serde(default, rename = "sources")]
     _sources: Vec<String>,
+    #[serde(default, deserialize_with = "present")]
     pub(super) event: Option<Value>,
     pub(super) event_base64: Option<String>,
     /// Settings of the function beside `GATEWAY=http`.
@@ -38,6 +39,11 @@ pub(super) struct Case {
     #[serde(default)]
     pub(super) keep_timestamps: bool,
     pub(super) expect: Expect,
+}
+
+/// An event that is `null` is an event too.
+fn present<'de, D: Deserializer<'de>>(event: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(event).map(Some)
 }
 
 fn once() -> u32 {
