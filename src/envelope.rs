@@ -36,6 +36,9 @@ pub enum EnvelopeError {
         "the body is an Amazon S3 test event, not an order; take the orders queue out of the bucket's notifications"
     )]
     S3TestEvent,
+    /// Amazon SNS sends these when a subscription is made or ended.
+    #[error("the body is an Amazon SNS subscription message, not an order")]
+    SnsSubscription,
     /// An S3, SES or DynamoDB notification: an object with a `Records` list.
     #[error("the body is an AWS event with `Records`, not an order")]
     AwsRecords,
@@ -52,6 +55,7 @@ impl EnvelopeError {
     pub fn code(self) -> &'static str {
         match self {
             Self::S3TestEvent => "S3_TEST_EVENT",
+            Self::SnsSubscription => "SNS_SUBSCRIPTION",
             Self::AwsRecords => "AWS_EVENT_RECORDS",
             Self::S3PointerMalformed => "S3_POINTER_MALFORMED",
             Self::S3PointerNotAllowed => "S3_POINTER_NOT_ALLOWED",
@@ -105,6 +109,13 @@ impl<'a> Envelope<'a> {
                 if text(kind).as_deref() == Some("Notification") && text(message).is_some() =>
             {
                 Ok(Self::Order(text(message).unwrap_or_default()))
+            }
+            Shape { kind: Some(kind), topic_arn: Some(_), .. }
+                if text(kind).is_some_and(|kind| {
+                    kind.ends_with("subscribeConfirmation") || kind.ends_with("SubscriptionConfirmation")
+                }) =>
+            {
+                Err(EnvelopeError::SnsSubscription)
             }
             Shape { detail_type: Some(_), source: Some(_), detail: Some(detail), .. } => {
                 Ok(Self::Order(Cow::Borrowed(detail.get())))
@@ -190,5 +201,9 @@ mod tests {
         let test_event = r#"{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":"b"}"#;
         assert_eq!(Envelope::open(test_event), Err(EnvelopeError::S3TestEvent));
         assert_eq!(Envelope::open(r#"{"Records":[]}"#), Err(EnvelopeError::AwsRecords));
+        for kind in ["SubscriptionConfirmation", "UnsubscribeConfirmation"] {
+            let body = format!(r#"{{"Type":"{kind}","TopicArn":"t","Message":"m"}}"#);
+            assert_eq!(Envelope::open(&body), Err(EnvelopeError::SnsSubscription));
+        }
     }
 }

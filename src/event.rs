@@ -120,7 +120,9 @@ struct Members<'a> {
 }
 
 fn record(position: usize, raw: &RawValue) -> Result<Record, EventError> {
-    let Ok(members) = serde_json::from_str::<Members<'_>>(raw.get()) else {
+    // A struct would also be read from a list, member by member.
+    let is_object = raw.get().starts_with('{');
+    let Some(members) = serde_json::from_str::<Members<'_>>(raw.get()).ok().filter(|_| is_object) else {
         return Ok(unusable(position));
     };
     if let Some(source) = members.event_source.or(members.event_source_of_sns) {
@@ -250,7 +252,9 @@ mod tests {
         assert_eq!(one(r#"{"body":null}"#).body, Err(RecordError::BodyMissing));
         assert_eq!(one(r#"{"body":{"order_id":"o-1"}}"#).body, Err(RecordError::BodyNotText));
         assert_eq!(one(r#"{"body":"\ud800"}"#).body, Err(RecordError::BodyNotText));
-        assert_eq!(one("5").body, Err(RecordError::NotAnObject));
+        for record in ["5", "null", r#"["m-1","rh","{}"]"#] {
+            assert_eq!(one(record).body, Err(RecordError::NotAnObject));
+        }
     }
 
     #[test]

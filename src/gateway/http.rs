@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Answer, GatewayError, GatewayErrorKind, IdempotencyKey, OneShotGateway, Receipt, Transport,
-    secret::Credential, transport::retry_after,
+    secret::Credential,
+    transport::{read_object, retry_after},
 };
 use crate::{clock::Clock, decision::Code, order::Order};
 
@@ -91,17 +92,16 @@ impl HttpGateway {
 
     fn judge(&self, response: &Response<Bytes>) -> Result<AnswerBody, GatewayError> {
         let status = response.status();
-        let body = || serde_json::from_slice::<AnswerBody>(response.body());
+        let body: Option<AnswerBody> = read_object(response.body());
         if status.is_success() {
-            return body().map_err(|error| GatewayError {
-                source: Some(Box::new(error)),
-                ..GatewayError::new(
+            return body.ok_or_else(|| {
+                GatewayError::new(
                     GatewayErrorKind::Unknown { server_error: false },
-                    format!("an answer {status} that cannot be read"),
+                    format!("an answer {} that cannot be read", status.as_u16()),
                 )
             });
         }
-        let code = body().ok().and_then(|body| body.code);
+        let code = body.and_then(|body| body.code);
         let code =
             || code.as_deref().map_or_else(|| Code::new(&format!("http_{}", status.as_u16())), Code::new);
         let kind = match status {

@@ -82,6 +82,13 @@ impl Transport {
     }
 }
 
+/// Reads a JSON object from an answer. The parser's own error is dropped: it may quote what the provider sent.
+pub(super) fn read_object<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Option<T> {
+    // A struct would also be read from a list, member by member.
+    let object = body.trim_ascii_start().starts_with(b"{");
+    serde_json::from_slice(body).ok().filter(|_| object)
+}
+
 /// `Retry-After` in seconds or as a date, clamped to 1 s to 900 s.
 pub(super) fn retry_after(headers: &http::HeaderMap, now: crate::clock::Timestamp) -> Option<Duration> {
     let value = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.trim();

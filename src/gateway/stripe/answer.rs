@@ -8,7 +8,10 @@ use super::amount;
 use crate::{
     clock::Timestamp,
     decision::Code,
-    gateway::{GatewayError, GatewayErrorKind, HandleStatus, Receipt, Sighting, transport::retry_after},
+    gateway::{
+        GatewayError, GatewayErrorKind, HandleStatus, Receipt, Sighting,
+        transport::{read_object, retry_after},
+    },
     order::Order,
 };
 
@@ -79,9 +82,8 @@ pub(super) fn read(
         .and_then(|id| id.to_str().ok())
         .map(|id| Code::new(id).as_str().to_owned());
     if response.status().is_success() {
-        let body: IntentBody = serde_json::from_slice(response.body()).map_err(|error| GatewayError {
-            source: Some(Box::new(error)),
-            ..GatewayError::new(
+        let body: IntentBody = read_object(response.body()).ok_or_else(|| {
+            GatewayError::new(
                 GatewayErrorKind::Unknown { server_error: false },
                 "an answer that cannot be read",
             )
@@ -105,7 +107,7 @@ fn error(
     now: Timestamp,
 ) -> GatewayError {
     let status = response.status();
-    let body = serde_json::from_slice::<ErrorAnswer>(response.body()).ok().map(|answer| answer.error);
+    let body = read_object::<ErrorAnswer>(response.body()).map(|answer| answer.error);
     let kind = body.as_ref().and_then(|body| body.kind.as_deref()).unwrap_or_default();
     let code = body.as_ref().and_then(ErrorBody::code);
     let named = body.as_ref().and_then(|body| body.code.as_deref()).unwrap_or_default();
