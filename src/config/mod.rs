@@ -1,7 +1,7 @@
 //! The settings, read from the environment once, and only here. What is invalid or contradictory stops the start
 //! with the variable's name; it is never replaced by something else.
 
-use std::{net::IpAddr, time::Duration};
+use std::time::Duration;
 
 use http::Uri;
 use tracing::level_filters::LevelFilter;
@@ -14,6 +14,12 @@ use crate::{
     money::Currency,
     order::OrderRules,
 };
+
+mod reader;
+
+pub use self::reader::{Environment, ProcessEnvironment};
+
+use self::reader::Reader;
 
 /// Time that must be left beside one call to the provider for a record to be begun: for the ledger's writes.
 const BEGIN_MARGIN: Duration = Duration::from_secs(2);
@@ -135,135 +141,6 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "LOG_LEVEL", default: "info" },
     Setting { name: "SERVICE_NAME", default: "charge-once" },
 ];
-
-/// The environment: a variable's value by its name.
-pub trait Environment {
-    /// The value, or `None` if the variable is not set.
-    fn get(&self, name: &str) -> Option<String>;
-}
-
-/// The environment of this process.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessEnvironment;
-
-impl Environment for ProcessEnvironment {
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-    fn get(&self, name: &str) -> Option<String> {
-        std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
-    }
-}
-
-impl<F: Fn(&str) -> Option<String>> Environment for F {
-    fn get(&self, name: &str) -> Option<String> {
-        self(name)
-    }
-}
-
-/// Reads variables; an empty one counts as not set, because templates cannot leave one out.
-struct Reader<'a, E>(&'a E);
-
-impl<E: Environment> Reader<'_, E> {
-    fn text(&self, name: &str) -> Option<String> {
-        self.0.get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
-    }
-
-    fn required(&self, name: &'static str, hint: &str) -> Result<String, ConfigError> {
-        self.text(name).map_or_else(|| wrong(name, format!("is not set: {hint}")), Ok)
-    }
-
-    fn integer(&self, name: &'static str, default: u64, min: u64, max: u64) -> Result<u64, ConfigError> {
-        let Some(text) = self.text(name) else { return Ok(default) };
-        match text.parse() {
-            Ok(number) if (min..=max).contains(&number) => Ok(number),
-            _ => wrong(name, format!("must be an integer from {min} to {max}")),
-        }
-    }
-
-    fn duration(
-        &self,
-        name: &'static str,
-        default: Duration,
-        min: Duration,
-        max: Duration,
-    ) -> Result<Duration, ConfigError> {
-        let Some(text) = self.text(name) else { return Ok(default) };
-        match parse_duration(&text) {
-            Some(duration) if (min..=max).contains(&duration) => Ok(duration),
-            _ => wrong(
-                name,
-                format!(
-                    "must be a duration such as 500ms, 10s, 5m or 20h, from {} to {}",
-                    show(min),
-                    show(max)
-                ),
-            ),
-        }
-    }
-
-    fn choice<T: Copy>(
-        &self,
-        name: &'static str,
-        choices: &[(&str, T)],
-        default: T,
-    ) -> Result<T, ConfigError> {
-        let Some(text) = self.text(name) else { return Ok(default) };
-        match choices.iter().find(|(word, _)| *word == text) {
-            Some((_, value)) => Ok(*value),
-            None => {
-                let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-                wrong(name, format!("must be one of {}", words.join(", ")))
-            }
-        }
-    }
-
-    fn switch(&self, name: &'static str) -> Result<bool, ConfigError> {
-        self.choice(name, &[("on", true), ("off", false), ("true", true), ("false", false)], false)
-    }
-
-    fn https_url(&self, name: &'static str, text: &str) -> Result<Uri, ConfigError> {
-        let Ok(uri) = text.parse::<Uri>() else { return wrong(name, "must be a URL") };
-        let Some(host) = uri.host() else {
-            return wrong(name, "must be an absolute URL such as https://host/path");
-        };
-        match uri.scheme_str() {
-            Some("https") => Ok(uri),
-            Some("http") if is_loopback(host) => Ok(uri),
-            Some("http") => wrong(name, "must be https: plain http is allowed to a loopback address only"),
-            _ => wrong(name, "must start with https://"),
-        }
-    }
-}
-
-fn is_loopback(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// `500ms`, `10s`, `5m`, `20h` or `7d`.
-fn parse_duration(text: &str) -> Option<Duration> {
-    let split = text.find(|c: char| !c.is_ascii_digit())?;
-    let (digits, unit) = text.split_at(split);
-    let count: u64 = digits.parse().ok()?;
-    let millis: u64 = match unit {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return None,
-    };
-    count.checked_mul(millis).map(Duration::from_millis)
-}
-
-fn show(duration: Duration) -> String {
-    match duration.as_millis() {
-        millis if millis.checked_rem(3_600_000) == Some(0) && millis > 0 => {
-            format!("{}h", millis / 3_600_000)
-        }
-        millis if millis.checked_rem(1000) == Some(0) => format!("{}s", millis / 1000),
-        millis => format!("{millis}ms"),
-    }
-}
 
 impl Config {
     /// Reads and checks all settings.
@@ -464,104 +341,4 @@ fn log_level<E: Environment>(env: &Reader<'_, E>) -> Result<LevelFilter, ConfigE
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LEAST: &[(&str, &str)] =
-        &[("LEDGER_TABLE", "t"), ("GATEWAY", "http"), ("GATEWAY_URL", "https://pay.example/charges")];
-
-    fn read(extra: &[(&str, &str)]) -> Result<Config, String> {
-        let all: Vec<_> =
-            LEAST.iter().chain(extra).map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let get =
-            move |name: &str| all.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-        Config::from_env(&get).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn defaults_are_those_of_the_documentation() {
-        let config = read(&[]).unwrap();
-        assert_eq!(config.concurrency, 10);
-        assert_eq!(config.key_window, Duration::from_secs(20 * 3600));
-        assert_eq!(config.rules.call_timeout, Duration::from_secs(10));
-        assert_eq!(config.rules.lease, Duration::from_secs(60));
-        assert_eq!(config.backoff, Backoff { base: Duration::from_secs(5), cap: Duration::from_secs(900) });
-        assert_eq!(config.order.max_amount_minor, 99_999_999);
-        assert_eq!((config.max_receive_count, config.move_poison_to, config.queue_url), (None, None, None));
-        assert_eq!((config.account.as_str(), config.service.as_str()), ("default", "charge-once"));
-    }
-
-    #[test]
-    fn an_empty_variable_counts_as_not_set() {
-        assert!(read(&[("DEFAULT_CURRENCY", ""), ("MAX_RECEIVE_COUNT", " "), ("DLQ_URL", "")]).is_ok());
-    }
-
-    #[test]
-    fn a_bad_setting_is_refused_by_name() {
-        let cases: &[(&[(&str, &str)], &str)] = &[
-            (&[("LEDGER_TABLE", "")], "LEDGER_TABLE is not set"),
-            (&[("GATEWAY", "paypal")], "GATEWAY must be one of stripe, http"),
-            (&[("GATEWAY", "")], "GATEWAY is not set"),
-            (&[("GATEWAY_URL", "")], "GATEWAY_URL is not set"),
-            (&[("GATEWAY_URL", "http://pay.example")], "GATEWAY_URL must be https"),
-            (&[("GATEWAY_URL", "pay")], "GATEWAY_URL must"),
-            (
-                &[("GATEWAY_SECRET", "a"), ("GATEWAY_SECRET_ARN", "b")],
-                "GATEWAY_SECRET and GATEWAY_SECRET_ARN",
-            ),
-            (&[("GATEWAY_KEY_WINDOW", "20")], "GATEWAY_KEY_WINDOW must be a duration"),
-            (&[("RECHARGE_AFTER_LOOKUP", "on")], "RECHARGE_AFTER_LOOKUP needs GATEWAY_LOOKUP=on"),
-            (&[("GATEWAY", "stripe"), ("GATEWAY_LOOKUP", "on")], "GATEWAY_LOOKUP is for GATEWAY=http only"),
-            (&[("DEFAULT_CURRENCY", "XAU")], "DEFAULT_CURRENCY must be"),
-            (&[("MAX_AMOUNT_MINOR", "0")], "MAX_AMOUNT_MINOR must be"),
-            (&[("CONCURRENCY", "0")], "CONCURRENCY must be"),
-            (&[("CONCURRENCY", "ten")], "CONCURRENCY must be"),
-            (&[("CHARGE_TIMEOUT", "99h")], "CHARGE_TIMEOUT must be"),
-            (&[("LEASE_SECONDS", "5")], "LEASE_SECONDS must not be shorter"),
-            (&[("BACKOFF_BASE", "20m")], "BACKOFF_BASE must not be above"),
-            (&[("BACKOFF_CAP", "13h")], "BACKOFF_CAP must be"),
-            (&[("MAX_RECEIVE_COUNT", "0")], "MAX_RECEIVE_COUNT must be"),
-            (&[("POISON_MODE", "dlq")], "DLQ_URL is not set"),
-            (&[("POISON_MODE", "drop")], "POISON_MODE must be one of redrive, dlq"),
-            (&[("DECLINED", "drop")], "DECLINED must be one of poison, ack"),
-            (&[("QUEUE_URL", "orders")], "QUEUE_URL must start"),
-            (&[("RECORD_DAYS", "7")], "RECORD_DAYS must be"),
-            (&[("LEDGER_EPOCH", "today")], "LEDGER_EPOCH must be"),
-            (&[("LOG_LEVEL", "loud")], "LOG_LEVEL must be"),
-            (&[("GATEWAY_ACCOUNT", "a b")], "GATEWAY_ACCOUNT must be"),
-        ];
-        for (settings, expected) in cases {
-            let error = read(settings).expect_err(expected);
-            assert!(error.starts_with(expected), "{error}");
-        }
-    }
-
-    #[test]
-    fn plain_http_is_allowed_to_loopback_only() {
-        for url in ["http://127.0.0.1:1/c", "http://localhost/c", "http://[::1]:9/c"] {
-            assert!(read(&[("GATEWAY_URL", url)]).is_ok(), "{url}");
-        }
-        for url in ["http://127.0.0.1.evil.example/c", "http://10.0.0.1/c", "ftp://localhost/c"] {
-            assert!(read(&[("GATEWAY_URL", url)]).is_err(), "{url}");
-        }
-    }
-
-    #[test]
-    fn a_secret_never_shows_in_errors_or_debug_prints() {
-        let config = read(&[("GATEWAY_SECRET", "sk_live_hush")]).unwrap();
-        assert!(!format!("{config:?}").contains("hush"));
-        assert!(!read(&[("GATEWAY_SECRET", "sk_live_hush\u{1}x")]).unwrap_err().contains("hush"));
-    }
-
-    #[test]
-    fn durations_have_units() {
-        let cases =
-            [("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("20h", 72_000_000), ("1d", 86_400_000)];
-        for (text, millis) in cases {
-            assert_eq!(parse_duration(text), Some(Duration::from_millis(millis)));
-        }
-        for text in ["", "10", "s", "-1s", "1.5s", "1 s", "99999999999999999999s", "18446744073709551615h"] {
-            assert_eq!(parse_duration(text), None, "{text}");
-        }
-    }
-}
+mod tests;

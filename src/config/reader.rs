@@ -1,0 +1,159 @@
+//! Reads single variables: an empty one counts as not set, and what cannot be read is refused by name.
+
+use std::{net::IpAddr, time::Duration};
+
+use http::Uri;
+
+use super::{ConfigError, wrong};
+
+/// The environment: a variable's value by its name.
+pub trait Environment {
+    /// The value, or `None` if the variable is not set.
+    fn get(&self, name: &str) -> Option<String>;
+}
+
+/// The environment of this process.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessEnvironment;
+
+impl Environment for ProcessEnvironment {
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    fn get(&self, name: &str) -> Option<String> {
+        std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    }
+}
+
+impl<F: Fn(&str) -> Option<String>> Environment for F {
+    fn get(&self, name: &str) -> Option<String> {
+        self(name)
+    }
+}
+
+/// Reads variables; an empty one counts as not set, because templates cannot leave one out.
+pub(super) struct Reader<'a, E>(pub(super) &'a E);
+
+impl<E: Environment> Reader<'_, E> {
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+
+    pub(super) fn required(&self, name: &'static str, hint: &str) -> Result<String, ConfigError> {
+        self.text(name).map_or_else(|| wrong(name, format!("is not set: {hint}")), Ok)
+    }
+
+    pub(super) fn integer(
+        &self,
+        name: &'static str,
+        default: u64,
+        min: u64,
+        max: u64,
+    ) -> Result<u64, ConfigError> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        match text.parse() {
+            Ok(number) if (min..=max).contains(&number) => Ok(number),
+            _ => wrong(name, format!("must be an integer from {min} to {max}")),
+        }
+    }
+
+    pub(super) fn duration(
+        &self,
+        name: &'static str,
+        default: Duration,
+        min: Duration,
+        max: Duration,
+    ) -> Result<Duration, ConfigError> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        match parse_duration(&text) {
+            Some(duration) if (min..=max).contains(&duration) => Ok(duration),
+            _ => wrong(
+                name,
+                format!(
+                    "must be a duration such as 500ms, 10s, 5m or 20h, from {} to {}",
+                    show(min),
+                    show(max)
+                ),
+            ),
+        }
+    }
+
+    pub(super) fn choice<T: Copy>(
+        &self,
+        name: &'static str,
+        choices: &[(&str, T)],
+        default: T,
+    ) -> Result<T, ConfigError> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        match choices.iter().find(|(word, _)| *word == text) {
+            Some((_, value)) => Ok(*value),
+            None => {
+                let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+                wrong(name, format!("must be one of {}", words.join(", ")))
+            }
+        }
+    }
+
+    pub(super) fn switch(&self, name: &'static str) -> Result<bool, ConfigError> {
+        self.choice(name, &[("on", true), ("off", false), ("true", true), ("false", false)], false)
+    }
+
+    pub(super) fn https_url(&self, name: &'static str, text: &str) -> Result<Uri, ConfigError> {
+        let Ok(uri) = text.parse::<Uri>() else { return wrong(name, "must be a URL") };
+        let Some(host) = uri.host() else {
+            return wrong(name, "must be an absolute URL such as https://host/path");
+        };
+        match uri.scheme_str() {
+            Some("https") => Ok(uri),
+            Some("http") if is_loopback(host) => Ok(uri),
+            Some("http") => wrong(name, "must be https: plain http is allowed to a loopback address only"),
+            _ => wrong(name, "must start with https://"),
+        }
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// `500ms`, `10s`, `5m`, `20h` or `7d`.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let split = text.find(|c: char| !c.is_ascii_digit())?;
+    let (digits, unit) = text.split_at(split);
+    let count: u64 = digits.parse().ok()?;
+    let millis: u64 = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    count.checked_mul(millis).map(Duration::from_millis)
+}
+
+fn show(duration: Duration) -> String {
+    match duration.as_millis() {
+        millis if millis.checked_rem(3_600_000) == Some(0) && millis > 0 => {
+            format!("{}h", millis / 3_600_000)
+        }
+        millis if millis.checked_rem(1000) == Some(0) => format!("{}s", millis / 1000),
+        millis => format!("{millis}ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        let cases =
+            [("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("20h", 72_000_000), ("1d", 86_400_000)];
+        for (text, millis) in cases {
+            assert_eq!(parse_duration(text), Some(Duration::from_millis(millis)));
+        }
+        for text in ["", "10", "s", "-1s", "1.5s", "1 s", "99999999999999999999s", "18446744073709551615h"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+}
