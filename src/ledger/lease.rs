@@ -14,7 +14,7 @@ const NO_RECORD_TOO_OLD: &str = "NO_RECORD_TOO_OLD";
 pub struct Lease {
     order_id: OrderId,
     entry: Entry,
-    began_at: Timestamp,
+    earlier_doubt: bool,
     took_over: bool,
 }
 
@@ -34,9 +34,10 @@ impl Lease {
         Owner { token: self.entry.owner.clone(), fence: self.entry.fence }
     }
 
-    /// Whether a charge may have been sent before this owner began.
+    /// Whether a charge may have been sent before this owner began. Read from the record before, not by comparing
+    /// instants: the owner before may have had a clock that runs ahead of ours.
     pub fn has_earlier_doubt(&self) -> bool {
-        self.entry.first_sent_at.is_some_and(|sent| sent < self.began_at)
+        self.earlier_doubt
     }
 
     /// Whether the owner before was cut off instead of letting go.
@@ -167,19 +168,26 @@ async fn claim<L: Ledger + ?Sized>(
     begin: &Begin,
     intent: Intent,
 ) -> Result<Judged, LedgerError> {
-    let started = |entry: Entry, took_over| {
-        let lease = Lease { order_id: order_id.clone(), entry, began_at: begin.now, took_over };
+    let started = |entry: Entry, earlier_doubt, took_over| {
+        let lease = Lease { order_id: order_id.clone(), entry, earlier_doubt, took_over };
         Judged::Claim(Claim::Started(Box::new(lease)))
     };
     Ok(match ledger.apply(order_id, &intent).await? {
         Applied::Written { old, new } => {
+            // What was sent for a declined attempt says nothing about the one after it.
+            let before = old.filter(|old| old.state.is_live());
+            let doubt = before.as_ref().is_some_and(|old| old.first_sent_at.is_some());
             // A release writes the epoch itself; any other lease that is taken over was cut off.
-            let cut_off = old.is_some_and(|old| {
-                old.state.is_live() && old.lease_until.is_some_and(|until| until.as_millis() > 0)
-            });
-            started(*new, cut_off)
+            let cut_off =
+                before.is_some_and(|old| old.lease_until.is_some_and(|until| until.as_millis() > 0));
+            started(*new, doubt, cut_off)
         }
-        Applied::Refused(Found::Entry(entry)) if intent.is_already_done(&entry) => started(*entry, false),
+        Applied::Refused(Found::Entry(entry)) if intent.is_already_done(&entry) => {
+            // The record before this write is not known any more: only the first owner can be sure.
+            let doubt =
+                matches!(intent, Intent::Begin(_)) && entry.fence > 1 && entry.first_sent_at.is_some();
+            started(*entry, doubt, false)
+        }
         Applied::Refused(Found::Entry(entry)) => judge(&entry, begin),
         Applied::Refused(Found::Nothing) => Judged::NoRecord,
         Applied::Refused(Found::Unreadable) => Judged::Claim(Claim::Unreadable),
@@ -271,4 +279,53 @@ pub(super) async fn complete<L: Ledger + ?Sized>(
         },
         Applied::Refused(Found::Nothing | Found::Unreadable) => Completion::Contradicts { state: None },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{Left, memory::MemoryLedger};
+
+    const NOW: i64 = 1_800_000_000_000;
+
+    fn one_shot(token: &str, now: i64) -> Begin {
+        let now = Timestamp::from_millis(now);
+        Begin {
+            token: token.to_owned(),
+            now,
+            lease_until: now.plus(SKEW),
+            one_shot: true,
+            may_create: true,
+            attempt: 1,
+            fingerprint: "f".to_owned(),
+            amount_minor: 1,
+            currency: "EUR".to_owned(),
+            provider: "http:default".to_owned(),
+            message_id: None,
+            receive_count: 1,
+        }
+    }
+
+    async fn started(ledger: &MemoryLedger, begin: Begin) -> Lease {
+        let claim = ledger.begin(&OrderId::parse("o-1").unwrap(), begin).await.unwrap();
+        let Claim::Started(lease) = claim else { panic!("{claim:?}") };
+        *lease
+    }
+
+    #[tokio::test]
+    async fn a_doubt_stays_when_the_owner_before_had_a_clock_that_runs_ahead() {
+        let ledger = MemoryLedger::default();
+        let ahead = started(&ledger, one_shot("a", NOW + 3000)).await;
+        assert!(!ahead.has_earlier_doubt());
+        ledger.release(ahead, "UNKNOWN", Left::Doubt).await.unwrap();
+        assert!(started(&ledger, one_shot("b", NOW)).await.has_earlier_doubt());
+    }
+
+    #[tokio::test]
+    async fn there_is_no_doubt_after_a_release_that_sent_nothing() {
+        let ledger = MemoryLedger::default();
+        let first = started(&ledger, one_shot("a", NOW)).await;
+        ledger.release(first, "NOT_SENT", Left::NothingSent).await.unwrap();
+        assert!(!started(&ledger, one_shot("b", NOW)).await.has_earlier_doubt());
+    }
 }
