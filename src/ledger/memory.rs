@@ -51,3 +51,27 @@ impl Ledger for MemoryLedger {
 fn found(entry: Option<&Entry>) -> Found {
     entry.map_or(Found::Nothing, |entry| Found::Entry(Box::new(entry.clone())))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::conformance::{self, Fixture};
+
+    impl Fixture for MemoryLedger {
+        type Ledger = Self;
+
+        fn ledger(&self) -> &Self {
+            self
+        }
+
+        async fn seed(&self, order_id: &OrderId, entry: &Entry) {
+            self.insert(order_id.clone(), entry.clone());
+        }
+    }
+
+    #[tokio::test]
+    async fn conformance() {
+        conformance::run(&MemoryLedger::default()).await;
+        conformance::equivalence(&MemoryLedger::default(), 1, 5000).await;
+    }
+}

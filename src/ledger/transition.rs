@@ -267,6 +267,8 @@ impl Begin {
             owner: self.token.clone(),
             fence: old.fence.saturating_add(1),
             lease_until: Some(self.lease_until),
+            amount_minor: self.amount_minor,
+            currency: self.currency.clone(),
             first_sent_at: if self.one_shot {
                 old.first_sent_at.or(Some(self.now))
             } else {

@@ -4,7 +4,9 @@
 
 mod artefact;
 mod cases;
+mod ledger;
 mod local_mode;
 mod queue;
 mod situations;
+mod support;
 mod template;
