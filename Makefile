@@ -35,8 +35,10 @@ check: ## format, lints, documentation, licences and what the Lambda binary link
 peers: ## put template and binary before AWS's validators and an emulator (needs python3; installs into .tools)
 	scripts/peers
 
-bench: ## measure what the README claims about speed
-	$(CARGO) bench $(FLAGS)
+bench: ## measure what the README claims about speed, into docs/performance.md (python3 adds Powertools to compare)
+	@mkdir -p .tools; if command -v python3 >/dev/null; then echo "$$(scripts/tools bench)/python" > .tools/bench-python; fi
+	$(CARGO) build --release $(FLAGS) --bins --examples
+	$(CARGO) bench $(FLAGS) --bench lambda
 
 build: ## make the Lambda zips for x86_64 and arm64 (needs python3; installs into .tools)
 	scripts/build

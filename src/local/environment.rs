@@ -16,17 +16,23 @@ pub enum Provider {
 
 /// Where the stand-ins listen.
 #[derive(Debug)]
-pub(crate) struct Endpoints<'a> {
-    pub(crate) runtime: SocketAddr,
-    pub(crate) dynamodb: &'a str,
-    pub(crate) sqs: &'a str,
-    pub(crate) provider: &'a str,
-    pub(crate) contract: Provider,
-    pub(crate) table: &'a str,
+pub struct Endpoints<'a> {
+    /// The Runtime API.
+    pub runtime: SocketAddr,
+    /// The URL of the embedded DynamoDB.
+    pub dynamodb: &'a str,
+    /// The URL of the SQS endpoint.
+    pub sqs: &'a str,
+    /// The URL of the simulated provider.
+    pub provider: &'a str,
+    /// Which of the provider's contracts is spoken.
+    pub contract: Provider,
+    /// The ledger's table.
+    pub table: &'a str,
 }
 
 /// Every variable of the function's process; nothing is inherited.
-pub(crate) fn environment(endpoints: &Endpoints<'_>) -> BTreeMap<String, String> {
+pub fn environment(endpoints: &Endpoints<'_>) -> BTreeMap<String, String> {
     let base = endpoints.provider.trim_end_matches('/');
     let (gateway, gateway_url) = match endpoints.contract {
         Provider::Http => ("http", format!("{base}/charges")),

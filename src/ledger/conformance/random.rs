@@ -50,7 +50,7 @@ pub(super) async fn own_writes_are_recognised<F: Fixture>(fixture: &F) {
         if let Some(old) = &old {
             bench.seed(old).await;
         }
-        written += 1;
+        written = written.saturating_add(1);
         bench.ledger().apply(&bench.order_id, &intent).await.expect("it answers");
         match bench.ledger().apply(&bench.order_id, &intent).await.expect("it answers") {
             Applied::Refused(Found::Entry(found)) => {
