@@ -187,6 +187,7 @@ fn log(judged: &Judged) {
                 fence = facts.fence,
                 amount_minor = order.as_ref().map(|order| order.money().minor()),
                 currency = order.as_ref().map(|order| order.money().currency().code()),
+                handle = facts.handle.as_deref(),
                 charge_id = facts.charge_id.as_deref(),
                 duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
                 error = facts.error.as_deref(),

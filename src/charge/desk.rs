@@ -10,6 +10,7 @@ use crate::{
     gateway::{GatewayError, GatewayErrorKind, Receipt},
     ledger::{
         Begin, Claim, Completion, Evidence, Lease, LeaseError, Ledger, LedgerError, Left, Paid, Refused,
+        State,
     },
     order::Order,
     telemetry::ErrorChain,
@@ -17,8 +18,9 @@ use crate::{
 
 /// How long the lease outlives what it protects, so that nothing of its owner can still be on its way.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);
-/// Kept free at the end of an invocation for the answer itself.
-const ANSWER_MARGIN: Duration = Duration::from_millis(300);
+/// Recording a charge ends this long before the deadline: before the batch drops what still runs, so that a charge
+/// that could not be recorded is always told.
+const STOP_RECORDING: Duration = Duration::from_millis(900);
 /// Wait after a refused credential: long enough for a person, short enough to heal by itself.
 const AUTH_PAUSE: Duration = Duration::from_secs(300);
 /// Wait for a provider that is still working.
@@ -119,6 +121,7 @@ impl<L: Ledger> Desk<L> {
         Err(match claim {
             Claim::Started(lease) => {
                 work.facts.fence = Some(lease.entry().fence);
+                work.facts.handle = lease.entry().handle.clone();
                 work.facts.took_over = lease.took_over();
                 return Ok(*lease);
             }
@@ -169,16 +172,19 @@ impl<L: Ledger> Desk<L> {
             now,
             expires_at: self.expires_at(now),
         };
-        let left = work.delivery.deadline.minus(ANSWER_MARGIN).since(now);
+        let left = work.delivery.deadline.minus(STOP_RECORDING).since(now);
         let completion =
             self.timed(work, tokio::time::timeout(left, self.ledger.complete(lease, paid))).await;
         match completion {
             Ok(Ok(Completion::Recorded)) => Decision::Ack(AckReason::Charged),
-            Ok(Ok(Completion::DoubleCharge { .. })) => {
+            Ok(Ok(Completion::DoubleCharge { recorded })) => {
+                work.facts.error = Some(format!("the ledger has the charge {recorded}"));
                 work.facts.alarm = Some(Alarm::DoubleChargeDetected);
                 Decision::Ack(AckReason::Duplicate)
             }
-            Ok(Ok(Completion::Contradicts { .. })) => {
+            Ok(Ok(Completion::Contradicts { state })) => {
+                let says = state.map_or("nothing that can be read", State::as_str);
+                work.facts.error = Some(format!("the ledger says {says}"));
                 work.facts.alarm = Some(Alarm::ChargeContradictsRecord);
                 Decision::retry(RetryReason::ChargeContradictsRecord)
             }

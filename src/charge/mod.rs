@@ -54,6 +54,8 @@ pub struct Outcome {
 pub struct Facts {
     /// How many owners the record has had.
     pub fence: Option<u64>,
+    /// The provider's handle of the order, two-phase only.
+    pub handle: Option<String>,
     /// The provider's name of the charge.
     pub charge_id: Option<String>,
     /// The last error with its whole chain of causes.

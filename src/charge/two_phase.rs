@@ -56,7 +56,7 @@ enum Phase {
 }
 
 /// What this delivery has committed so far.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Commit {
     /// Nothing.
     None,
@@ -66,6 +66,8 @@ enum Commit {
     Twice,
     /// And the provider answered with a server error.
     ServerError,
+    /// And the provider refused to charge this handle.
+    Rejected(Code),
 }
 
 impl<L: Ledger, G: TwoPhaseGateway> Step for TwoPhaseCharge<L, G> {
@@ -145,7 +147,10 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
             }
         };
         match stored {
-            Ok(lease) => Phase::Commit(Armed { lease, handle }, Commit::None),
+            Ok(lease) => {
+                work.facts.handle = Some(handle.clone());
+                Phase::Commit(Armed { lease, handle }, Commit::None)
+            }
             // Never commit this handle, and never seal it: a new owner gets the same one from the same key.
             Err(error) => Phase::End(self.desk.lease_failed(work, &error)),
         }
@@ -213,6 +218,10 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
             (GatewayErrorKind::NotFound, _) => {
                 Phase::End(self.desk.hold(work, armed.lease, "HANDLE_NOT_FOUND").await)
             }
+            (GatewayErrorKind::Rejected(code), Some(seen)) => {
+                Phase::Settle(armed, seen, Commit::Rejected(code.clone()))
+            }
+            (GatewayErrorKind::Rejected(code), None) => Phase::Inspect(armed, Commit::Rejected(code.clone())),
             (_, Some(seen)) => Phase::Settle(armed, seen, commit),
             (GatewayErrorKind::Declined(code), None) => Phase::Seal(armed, code.clone()),
             (GatewayErrorKind::Unknown { server_error: true }, None) => {
@@ -220,7 +229,6 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
             }
             (
                 GatewayErrorKind::Unknown { server_error: false }
-                | GatewayErrorKind::Rejected(_)
                 | GatewayErrorKind::KeyMismatch
                 | GatewayErrorKind::Conflict
                 | GatewayErrorKind::Lock,
@@ -271,6 +279,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
                     self.desk.release(work, armed.lease, Left::Doubt, reason, RetryAfter::Backoff).await,
                 )
             }
+            Commit::Rejected(code) => Phase::Seal(armed, code),
             Commit::ServerError => Phase::End(self.wait(work, armed.lease).await),
         }
     }

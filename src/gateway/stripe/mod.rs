@@ -151,7 +151,12 @@ impl TwoPhaseGateway for StripeGateway {
         fields.extend(order.customer().map(|customer| ("customer", customer)));
         fields.extend(order.payment_method().map(|method| ("payment_method", method)));
         let intent = self.call(order, Method::POST, "", Some(key), form(&fields), within).await?;
-        Ok(intent.id)
+        match intent.sighting.is_ours {
+            true => Ok(intent.id),
+            false => {
+                Err(GatewayError::new(GatewayErrorKind::KeyMismatch, "the key belongs to another intent"))
+            }
+        }
     }
 
     async fn commit(
