@@ -4,6 +4,7 @@
 
 mod artefact;
 mod cases;
+mod concurrency;
 mod ledger;
 mod local_mode;
 mod queue;
