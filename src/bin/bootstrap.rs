@@ -55,7 +55,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, BoxError> {
 }
 
 async fn start(config: Config) -> Result<(), BoxError> {
-    let clients = Clients::load().await;
+    let clients = Clients::load(&ProcessEnvironment).await?;
     let credential = credential(&config.secret, &clients).await?;
     let ledger = clients.ledger(&config.ledger_table);
     ledger.warm().await;

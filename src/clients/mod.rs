@@ -6,7 +6,10 @@ use aws_smithy_http_client::{
     tls::{Provider, rustls_provider::CryptoMode},
 };
 
+mod roots;
+
 use crate::{
+    config::Environment,
     gateway::secret::{Fetch, Secret},
     ledger::dynamodb::DynamoDbLedger,
     queue::sqs::SqsQueue,
@@ -20,10 +23,18 @@ pub struct Clients {
 
 impl Clients {
     /// Reads the environment and the credential chain.
-    pub async fn load() -> Self {
-        let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
+    ///
+    /// # Errors
+    /// The certificate authorities cannot be used.
+    pub async fn load(
+        environment: &(impl Environment + Sync),
+    ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        let http = Builder::new()
+            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .tls_context(roots::trusted(environment)?)
+            .build_https();
         let sdk = aws_config::defaults(BehaviorVersion::v2026_01_12()).http_client(http).load().await;
-        Self { sdk }
+        Ok(Self { sdk })
     }
 
     /// The ledger in `table`.
