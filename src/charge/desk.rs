@@ -2,7 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
-use super::{Alarm, Delivery, Facts, Health, STOP_SENDING};
+use super::{Alarm, Delivery, Facts, Health, STOP_SENDING, tenure::Tenure};
 use crate::{
     backoff::Random,
     clock::{Clock, Timestamp},
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How long the lease outlives what it protects, so that nothing of its owner can still be on its way.
-const LEASE_MARGIN: Duration = Duration::from_secs(5);
+pub(super) const LEASE_MARGIN: Duration = Duration::from_secs(5);
 /// Recording a charge ends this long before the deadline: before the batch drops what still runs, so that a charge
 /// that could not be recorded is always told.
 const STOP_RECORDING: Duration = Duration::from_millis(900);
@@ -33,6 +33,8 @@ const RETENTION_MARGIN: Duration = Duration::from_secs(7 * 24 * 3600);
 pub struct Rules {
     /// Upper bound of a lease.
     pub lease: Duration,
+    /// Whether a lease is renewed while its work goes on: where no invocation's deadline bounds the work.
+    pub renews_lease: bool,
     /// Upper bound of one call to the provider.
     pub call_timeout: Duration,
     /// How long finished records are kept.
@@ -60,12 +62,13 @@ pub struct Desk<L> {
 pub(super) struct Work<'a> {
     pub(super) order: &'a Order,
     pub(super) delivery: &'a Delivery,
+    pub(super) tenure: &'a Tenure,
     pub(super) facts: Facts,
 }
 
 impl<'a> Work<'a> {
-    pub(super) fn new(order: &'a Order, delivery: &'a Delivery) -> Self {
-        Self { order, delivery, facts: Facts::default() }
+    pub(super) fn new(order: &'a Order, delivery: &'a Delivery, tenure: &'a Tenure) -> Self {
+        Self { order, delivery, tenure, facts: Facts::default() }
     }
 
     fn note(&mut self, error: &(dyn std::error::Error + 'static)) {
@@ -123,6 +126,7 @@ impl<L: Ledger> Desk<L> {
                 work.facts.fence = Some(lease.entry().fence);
                 work.facts.handle = lease.entry().handle.clone();
                 work.facts.took_over = lease.took_over();
+                work.tenure.begin(&lease);
                 return Ok(*lease);
             }
             Claim::Done { charge_id } => {
@@ -148,10 +152,9 @@ impl<L: Ledger> Desk<L> {
     }
 
     /// How long a call to the provider may take, or `None` if none may be started any more.
-    pub(super) fn budget(&self, work: &Work<'_>, lease: &Lease) -> Option<Duration> {
-        let lease_ends = lease.entry().lease_until.map(|until| until.minus(LEASE_MARGIN));
+    pub(super) fn budget(&self, work: &Work<'_>) -> Option<Duration> {
         let stop = work.delivery.deadline.minus(STOP_SENDING);
-        let left = lease_ends.map_or(stop, |ends| ends.min(stop)).since(self.clock.now());
+        let left = work.tenure.sends_until(stop)?.min(stop).since(self.clock.now());
         (!left.is_zero()).then(|| left.min(self.rules.call_timeout))
     }
 
@@ -245,6 +248,7 @@ impl<L: Ledger> Desk<L> {
         reason: RetryReason,
         after: RetryAfter,
     ) -> Decision {
+        work.tenure.end().await;
         let code = reason.to_string();
         if let Err(error) = self.timed(work, self.ledger.release(lease, &code, left)).await {
             tracing::warn!(error = %ErrorChain(&error), "the lease could not be released and ends by itself");
@@ -339,18 +343,18 @@ impl<L: Ledger> Desk<L> {
     }
 
     /// Waits a moment before a call is repeated; `false` if there is no time for that.
-    pub(super) async fn pause(&self, work: &Work<'_>, lease: &Lease) -> bool {
-        self.pause_between(work, lease, RESEND_PAUSE).await
+    pub(super) async fn pause(&self, work: &Work<'_>) -> bool {
+        self.pause_between(work, RESEND_PAUSE).await
     }
 
     /// Waits longer, before a charge is repeated to which nothing was answered.
-    pub(super) async fn pause_long(&self, work: &Work<'_>, lease: &Lease) -> bool {
-        self.pause_between(work, lease, COMMIT_PAUSE).await
+    pub(super) async fn pause_long(&self, work: &Work<'_>) -> bool {
+        self.pause_between(work, COMMIT_PAUSE).await
     }
 
-    async fn pause_between(&self, work: &Work<'_>, lease: &Lease, (min, max): (Duration, Duration)) -> bool {
+    async fn pause_between(&self, work: &Work<'_>, (min, max): (Duration, Duration)) -> bool {
         let pause = min.saturating_add(self.random.up_to(max.saturating_sub(min)));
-        let in_time = self.budget(work, lease).is_some_and(|left| left > pause);
+        let in_time = self.budget(work).is_some_and(|left| left > pause);
         if in_time {
             tokio::time::sleep(pause).await;
         }

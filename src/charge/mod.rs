@@ -10,6 +10,7 @@ use crate::{clock::Timestamp, decision::Decision, order::Order, record::MessageI
 
 mod desk;
 mod one_shot;
+mod tenure;
 mod two_phase;
 
 pub use self::{

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::{
     Delivery, Desk, Outcome, Step,
     desk::{RESENDS, Work},
+    tenure::Tenure,
 };
 use crate::{
     decision::{Code, Decision, RetryAfter, RetryReason},
@@ -43,8 +44,9 @@ pub struct OneShotCharge<L, G> {
 
 impl<L: Ledger, G: OneShotGateway> Step for OneShotCharge<L, G> {
     async fn run(&self, order: &Order, delivery: &Delivery) -> Outcome {
-        let mut work = Work::new(order, delivery);
-        let decision = self.decide(&mut work).await;
+        let tenure = Tenure::default();
+        let mut work = Work::new(order, delivery, &tenure);
+        let decision = self.desk.keeping(&tenure, Box::pin(self.decide(&mut work))).await;
         Outcome { decision, facts: work.facts }
     }
 }
@@ -73,7 +75,7 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
         let mut doubt = lease.has_earlier_doubt();
         let mut resends = 0;
         loop {
-            let Some(within) = self.desk.budget(work, &lease) else {
+            let Some(within) = self.desk.budget(work) else {
                 return self.out_of_time(work, lease, doubt).await;
             };
             let answer = self.desk.asked(work, self.gateway.charge(order, &key, within)).await;
@@ -82,7 +84,7 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
                 Err(error) => error,
             };
             doubt |= error.kind != GatewayErrorKind::NotSent;
-            let again = error.kind.may_resend() && resends < RESENDS && self.desk.pause(work, &lease).await;
+            let again = error.kind.may_resend() && resends < RESENDS && self.desk.pause(work).await;
             if !again {
                 let first = !lease.has_earlier_doubt() && resends == 0;
                 return self.failed(work, lease, error, first, doubt).await;
@@ -152,7 +154,7 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
         if self.look_up == LookUp::Off {
             return self.desk.hold(work, lease, hold_reason).await;
         }
-        let Some(within) = self.desk.budget(work, &lease) else {
+        let Some(within) = self.desk.budget(work) else {
             return self.out_of_time(work, lease, true).await;
         };
         let found = self.desk.asked(work, self.gateway.find(work.order, within)).await;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::{
     Delivery, Desk, Outcome, Step,
     desk::{RESENDS, Work},
+    tenure::Tenure,
 };
 use crate::{
     decision::{Code, Decision, RetryAfter, RetryReason},
@@ -75,8 +76,9 @@ impl<L: Ledger, G: TwoPhaseGateway> Step for TwoPhaseCharge<L, G> {
         if let Err(reason) = self.gateway.accept(order) {
             return Outcome::of(Decision::Poison(reason));
         }
-        let mut work = Work::new(order, delivery);
-        let decision = self.decide(&mut work).await;
+        let tenure = Tenure::default();
+        let mut work = Work::new(order, delivery, &tenure);
+        let decision = self.desk.keeping(&tenure, Box::pin(self.decide(&mut work))).await;
         Outcome { decision, facts: work.facts }
     }
 }
@@ -110,7 +112,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
         let mut operation = Operation::Create { generation };
         let mut resends = 0;
         let handle = loop {
-            let Some(within) = self.desk.budget(work, &lease) else {
+            let Some(within) = self.desk.budget(work) else {
                 return Phase::End(self.out_of_time(work, lease).await);
             };
             let key = self.key(work.order, operation);
@@ -123,7 +125,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
                 // The provider may replay this 500 for a day; another key gets another handle, and only the one
                 // that is stored is ever charged.
                 operation = Operation::CreateAnew { generation, fence: lease.entry().fence };
-            } else if !(error.kind.may_resend() && resends < RESENDS && self.desk.pause(work, &lease).await) {
+            } else if !(error.kind.may_resend() && resends < RESENDS && self.desk.pause(work).await) {
                 return Phase::End(self.not_prepared(work, lease, error).await);
             }
             resends = resends.saturating_add(1);
@@ -182,17 +184,13 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
         let commit = if before == Commit::None { Commit::Once } else { Commit::Twice };
         let mut resends = 0;
         let error = loop {
-            let Some(within) = self.desk.budget(work, &armed.lease) else {
+            let Some(within) = self.desk.budget(work) else {
                 return Phase::End(self.out_of_time(work, armed.lease).await);
             };
             let call = self.gateway.commit(work.order, &armed.handle, &key, within);
             match self.desk.asked(work, call).await {
                 Ok(seen) => return Phase::Settle(armed, seen, commit),
-                Err(error)
-                    if error.kind.may_resend()
-                        && resends < RESENDS
-                        && self.desk.pause(work, &armed.lease).await =>
-                {
+                Err(error) if error.kind.may_resend() && resends < RESENDS && self.desk.pause(work).await => {
                     resends = resends.saturating_add(1);
                 }
                 Err(error) => break error,
@@ -238,7 +236,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
     }
 
     async fn inspect(&self, work: &mut Work<'_>, armed: Armed, commit: Commit) -> Phase {
-        let Some(within) = self.desk.budget(work, &armed.lease) else {
+        let Some(within) = self.desk.budget(work) else {
             return Phase::End(self.out_of_time(work, armed.lease).await);
         };
         let seen = self.desk.asked(work, self.gateway.inspect(work.order, &armed.handle, within)).await;
@@ -272,7 +270,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
     async fn ready(&self, work: &mut Work<'_>, armed: Armed, commit: Commit) -> Phase {
         match commit {
             Commit::None => Phase::Commit(armed, commit),
-            Commit::Once if self.desk.pause_long(work, &armed.lease).await => Phase::Commit(armed, commit),
+            Commit::Once if self.desk.pause_long(work).await => Phase::Commit(armed, commit),
             Commit::Once | Commit::Twice => {
                 let reason = RetryReason::Gateway(Code::new("UNKNOWN"));
                 Phase::End(
@@ -287,7 +285,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
     async fn seal(&self, work: &mut Work<'_>, armed: Armed, code: Code) -> Phase {
         let entry = armed.lease.entry();
         let operation = Operation::Seal { generation: entry.handle_generation, fence: entry.fence };
-        let Some(within) = self.desk.budget(work, &armed.lease) else {
+        let Some(within) = self.desk.budget(work) else {
             return Phase::End(self.out_of_time(work, armed.lease).await);
         };
         let key = self.key(work.order, operation);

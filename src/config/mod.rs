@@ -284,6 +284,7 @@ fn rules<E: Environment>(env: &Reader<'_, E>) -> Result<Rules, ConfigError> {
     let retention = seconds(env.integer("RECORD_DAYS", 180, 19, 3650)?.saturating_mul(86_400));
     Ok(Rules {
         lease,
+        renews_lease: false,
         call_timeout,
         retention,
         epoch: ledger_epoch(env)?,
