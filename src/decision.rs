@@ -73,6 +73,10 @@ pub enum RetryReason {
     NotStartedBreaker,
     /// Not begun: an earlier message of its FIFO group failed.
     NotStartedGroup,
+    /// Not begun: the worker is stopping.
+    NotStartedStopping,
+    /// Not begun: the message's visibility timeout could not be extended, so another consumer may have it by now.
+    NotStartedLost,
     /// Begun but not finished when the time was up.
     Unfinished,
     /// The code that worked on the record panicked.
@@ -205,6 +209,8 @@ impl fmt::Display for RetryReason {
             Self::NotStartedDeadline => "NOT_STARTED:DEADLINE",
             Self::NotStartedBreaker => "NOT_STARTED:BREAKER",
             Self::NotStartedGroup => "NOT_STARTED:GROUP",
+            Self::NotStartedStopping => "NOT_STARTED:STOPPING",
+            Self::NotStartedLost => "NOT_STARTED:LOST",
             Self::Unfinished => "UNFINISHED",
             Self::Panicked => "PANICKED",
         };

@@ -98,7 +98,9 @@ impl Counts {
                 RetryReason::Busy => &mut self.busy,
                 RetryReason::NotStartedDeadline
                 | RetryReason::NotStartedBreaker
-                | RetryReason::NotStartedGroup => &mut self.not_started,
+                | RetryReason::NotStartedGroup
+                | RetryReason::NotStartedStopping
+                | RetryReason::NotStartedLost => &mut self.not_started,
                 RetryReason::Store
                 | RetryReason::RecordUnreadable
                 | RetryReason::LeaseLost

@@ -31,22 +31,39 @@ pub fn changes(
     random: &Random,
     now: Timestamp,
 ) -> Vec<VisibilityChange> {
-    let mut drawn: Vec<(usize, u32)> = Vec::with_capacity(judged.len());
+    let mut drawn = Drawn::default();
     let mut changes = Vec::new();
     for one in judged {
-        let of_head = one.behind.and_then(|head| drawn.iter().find(|(position, _)| *position == head));
-        let seconds = match of_head {
-            // SQS hands out nothing of a group while one of its messages is hidden, so all wait alike.
-            Some((_, seconds)) => Some(*seconds),
-            None => seconds(one, rules, random, now),
-        };
-        let Some(seconds) = seconds else { continue };
-        drawn.push((one.record.position, seconds));
-        if let Some(handle) = &one.record.receipt_handle {
+        let seconds = drawn.seconds(one, rules, random, now);
+        if let (Some(seconds), Some(handle)) = (seconds, &one.record.receipt_handle) {
             changes.push(VisibilityChange { receipt_handle: handle.clone(), seconds });
         }
     }
     changes
+}
+
+/// What was drawn for a batch so far, in the order in which its records are decided about.
+#[derive(Debug, Default)]
+pub struct Drawn(Vec<(usize, u32)>);
+
+impl Drawn {
+    /// How long a message is hidden, in seconds; `None` for one that may be deleted.
+    pub fn seconds(
+        &mut self,
+        judged: &Judged,
+        rules: &VisibilityRules,
+        random: &Random,
+        now: Timestamp,
+    ) -> Option<u32> {
+        let of_head = judged.behind.and_then(|head| self.0.iter().find(|(position, _)| *position == head));
+        let seconds = match of_head {
+            // SQS hands out nothing of a group while one of its messages is hidden, so all wait alike.
+            Some((_, seconds)) => *seconds,
+            None => seconds(judged, rules, random, now)?,
+        };
+        self.0.push((judged.record.position, seconds));
+        Some(seconds)
+    }
 }
 
 /// `None` for a message that may be deleted.

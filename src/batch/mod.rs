@@ -3,6 +3,8 @@
 //! Records are parsed first, then laid into lanes: by message group on a FIFO queue, by order on a standard one. A
 //! lane runs in order; lanes run side by side, a few at once.
 
+mod pace;
+
 use std::{
     collections::HashMap,
     panic::AssertUnwindSafe,
@@ -13,6 +15,7 @@ use std::{
 use futures_util::{FutureExt, StreamExt, stream};
 use tracing::Instrument;
 
+pub use self::pace::{AtOnce, Pace};
 use crate::{
     charge::{Delivery, Facts, Health, Outcome, Step},
     clock::{Clock, Timestamp},
@@ -92,10 +95,15 @@ struct Parsed {
 impl<S: Step, Q: Queue> Batch<'_, S, Q> {
     /// Works on every record of the batch.
     pub async fn run(&self, records: Vec<Record>) -> BatchResult {
+        self.run_paced(records, &AtOnce).await
+    }
+
+    /// Works on every record of the batch, each once `pace` has a place for it.
+    pub async fn run_paced(&self, records: Vec<Record>, pace: &impl Pace) -> BatchResult {
         let breaker = Breaker::default();
         let lanes = lanes(records.into_iter().map(|record| self.parse(record)));
         let mut judged: Vec<Judged> = stream::iter(lanes)
-            .map(|lane| self.run_lane(lane, &breaker))
+            .map(|lane| self.run_lane(lane, &breaker, pace))
             .buffer_unordered(self.rules.concurrency.max(1))
             .flat_map(stream::iter)
             .collect()
@@ -112,7 +120,7 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
         Parsed { record, order }
     }
 
-    async fn run_lane(&self, lane: Vec<Parsed>, breaker: &Breaker) -> Vec<Judged> {
+    async fn run_lane(&self, lane: Vec<Parsed>, breaker: &Breaker, pace: &impl Pace) -> Vec<Judged> {
         let mut done: Vec<Judged> = Vec::with_capacity(lane.len());
         let mut head = None;
         for parsed in lane {
@@ -121,18 +129,19 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
                     behind: Some(head),
                     ..not_begun(parsed, RetryAfter::Immediately, RetryReason::NotStartedGroup)
                 },
-                None => self.run_one(parsed, breaker).await,
+                None => self.run_one(parsed, breaker, pace).await,
             };
             // On a standard queue a lane holds messages of one order, and each may be tried for itself.
             if judged.record.is_fifo() && !judged.outcome.decision.is_ack() {
                 head = head.or(Some(judged.record.position));
             }
+            pace.decided(&judged);
             done.push(judged);
         }
         done
     }
 
-    async fn run_one(&self, parsed: Parsed, breaker: &Breaker) -> Judged {
+    async fn run_one(&self, parsed: Parsed, breaker: &Breaker, pace: &impl Pace) -> Judged {
         let began = self.clock.now();
         let order = match &parsed.order {
             Ok(order) => order,
@@ -149,6 +158,11 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
                 };
             }
         };
+        let _place = match pace.place(&parsed.record).await {
+            Ok(place) => place,
+            Err(reason) => return not_begun(parsed, RetryAfter::Immediately, reason),
+        };
+        let began = self.clock.now();
         if began.plus(self.rules.time_to_begin) > self.deadline {
             return not_begun(parsed, RetryAfter::Immediately, RetryReason::NotStartedDeadline);
         }
