@@ -188,14 +188,14 @@ fn object(raw: &RawValue) -> Option<BTreeMap<String, &RawValue>> {
 }
 
 /// What is missing, no number or below 1 counts as the first receive.
-fn receive_count(text: Option<&str>) -> u32 {
+pub(crate) fn receive_count(text: Option<&str>) -> u32 {
     let digits =
         text.map(str::trim).filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
     let count = digits.map_or(1, |digits| digits.parse::<u32>().unwrap_or(MAX_RECEIVE_COUNT));
     count.clamp(1, MAX_RECEIVE_COUNT)
 }
 
-fn epoch_millis(text: &str) -> Option<Timestamp> {
+pub(crate) fn epoch_millis(text: &str) -> Option<Timestamp> {
     text.trim().parse().ok().filter(|millis| *millis > 0).map(Timestamp::from_millis)
 }
 

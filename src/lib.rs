@@ -14,6 +14,8 @@ pub mod event;
 pub mod gateway;
 #[cfg(feature = "lambda")]
 pub mod handler;
+#[cfg(feature = "worker")]
+pub mod heartbeat;
 pub mod ledger;
 #[cfg(feature = "local")]
 pub mod local;
@@ -22,7 +24,10 @@ pub mod money;
 pub mod order;
 pub mod queue;
 pub mod record;
+pub mod report;
 #[cfg(feature = "lambda")]
 pub mod response;
 pub mod telemetry;
 pub mod visibility;
+#[cfg(feature = "worker")]
+pub mod worker;

@@ -70,6 +70,18 @@ impl QueueArn {
         })
     }
 
+    /// The queue behind a URL such as `https://sqs.eu-west-1.amazonaws.com/111122223333/orders`; `None` if the URL
+    /// does not end in an account and a name. A host that names no Region, as emulators have, is kept in its place.
+    pub fn of_url(url: &str) -> Option<Self> {
+        let (_scheme, rest) = url.split_once("://")?;
+        let (host, path) = rest.split_once('/')?;
+        let host = host.split(':').next()?;
+        let region = host.strip_prefix("sqs.").and_then(|rest| rest.split('.').next()).unwrap_or(host);
+        let (account, name) = path.rsplit_once('/')?;
+        let account = account.rsplit('/').next()?;
+        Self::parse(&format!("arn:aws:sqs:{region}:{account}:{name}"))
+    }
+
     /// The queue's name, the value of the `queue` metric dimension.
     pub fn name(&self) -> &str {
         &self.name
@@ -190,6 +202,23 @@ mod tests {
             assert_eq!(url(arn).as_deref(), Some(expected));
         }
         assert_eq!(url("arn:aws-unknown:sqs:r:1:q"), None);
+    }
+
+    #[test]
+    fn a_queue_is_known_by_its_url() {
+        let queue = |url| QueueArn::of_url(url).map(|queue| (queue.name().to_owned(), queue.is_fifo()));
+        let cases = [
+            (
+                "https://sqs.eu-west-1.amazonaws.com/111122223333/orders.fifo",
+                Some(("orders.fifo".to_owned(), true)),
+            ),
+            ("http://127.0.0.1:9324/000000000000/orders", Some(("orders".to_owned(), false))),
+            ("https://sqs.eu-west-1.amazonaws.com/orders", None),
+            ("orders", None),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(queue(url), expected, "{url}");
+        }
     }
 
     #[test]

@@ -49,6 +49,22 @@ impl Clients {
         SqsQueue::new(aws_sdk_sqs::Client::from_conf(config.build()))
     }
 
+    /// The queue of a worker: receives go over connections of their own, so that long polls never hold those that
+    /// acknowledgements need.
+    #[cfg(feature = "worker")]
+    pub fn receiving_queue(&self) -> SqsQueue {
+        let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
+        let config = SqsQueue::configure_receiver(aws_sdk_sqs::config::Builder::from(&self.sdk));
+        let receiver = aws_sdk_sqs::Client::from_conf(config.http_client(http).build());
+        self.queue().receiving_over(receiver)
+    }
+
+    /// A client for what is asked of queues besides messages.
+    #[cfg(feature = "cli")]
+    pub fn sqs(&self) -> aws_sdk_sqs::Client {
+        aws_sdk_sqs::Client::new(&self.sdk)
+    }
+
     /// How to read a secret from Secrets Manager, by ARN or name.
     pub fn secret(&self, id: &str) -> Fetch {
         let (client, id) = (aws_sdk_secretsmanager::Client::new(&self.sdk), id.to_owned());

@@ -45,6 +45,18 @@ impl SqsQueue {
             )
     }
 
+    /// Settings of a client that only receives: time for a long poll, and no retries, because whoever receives in a
+    /// loop waits between failures by itself.
+    pub fn configure_receiver(config: aws_sdk_sqs::config::Builder) -> aws_sdk_sqs::config::Builder {
+        config.retry_config(RetryConfig::disabled()).timeout_config(
+            TimeoutConfig::builder()
+                .connect_timeout(Duration::from_secs(3))
+                .read_timeout(Duration::from_secs(30))
+                .operation_timeout(Duration::from_secs(30))
+                .build(),
+        )
+    }
+
     /// The same queue with a separate client for `ReceiveMessage`, whose timeouts must exceed the wait.
     #[must_use]
     pub fn receiving_over(self, receiver: Client) -> Self {
