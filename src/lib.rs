@@ -29,5 +29,7 @@ pub mod report;
 pub mod response;
 pub mod telemetry;
 pub mod visibility;
+#[cfg(feature = "aws")]
+pub mod wiring;
 #[cfg(feature = "worker")]
 pub mod worker;

@@ -1,0 +1,90 @@
+//! Settings -> what both shells run on.
+
+use crate::{
+    backoff::Random,
+    batch::BatchRules,
+    charge::{Delivery, Desk, OneShotCharge, Outcome, Step, TwoPhaseCharge},
+    clients::Clients,
+    clock::Clock,
+    config::{Config, GatewayKind, SecretSource},
+    gateway::{Transport, http::HttpGateway, secret::Credential, stripe::StripeGateway},
+    ledger::dynamodb::DynamoDbLedger,
+    order::Order,
+    telemetry::ErrorChain,
+    visibility::VisibilityRules,
+};
+
+/// Why a shell cannot start.
+pub type StartError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The charge step that the settings ask for.
+#[derive(Debug)]
+pub enum ConfiguredCharge {
+    /// `GATEWAY=http`
+    OneShot(OneShotCharge<DynamoDbLedger, HttpGateway>),
+    /// `GATEWAY=stripe`
+    TwoPhase(TwoPhaseCharge<DynamoDbLedger, StripeGateway>),
+}
+
+impl Step for ConfiguredCharge {
+    async fn run(&self, order: &Order, delivery: &Delivery) -> Outcome {
+        match self {
+            Self::OneShot(charge) => charge.run(order, delivery).await,
+            Self::TwoPhase(charge) => charge.run(order, delivery).await,
+        }
+    }
+}
+
+impl ConfiguredCharge {
+    /// Reads the credential, opens the ledger and builds the step.
+    ///
+    /// # Errors
+    /// The credential cannot be read, or the gateway's client cannot be built.
+    pub async fn build(config: &Config, clients: &Clients) -> Result<Self, StartError> {
+        let credential = credential(&config.secret, clients).await?;
+        let ledger = clients.ledger(&config.ledger_table);
+        ledger.warm().await;
+        let (transport, clock) = (Transport::new()?, Clock::system());
+        let desk = Desk { ledger, rules: config.rules.clone(), clock: clock.clone(), random: Random::System };
+        Ok(match config.gateway.clone() {
+            GatewayKind::Http { url } => Self::OneShot(OneShotCharge {
+                desk,
+                gateway: HttpGateway::new(transport, url, credential, &config.account, clock),
+                key_window: config.key_window,
+                look_up: config.look_up,
+            }),
+            GatewayKind::Stripe { url } => Self::TwoPhase(TwoPhaseCharge {
+                desk,
+                gateway: StripeGateway::new(transport, url, credential, &config.account, clock)?,
+            }),
+        })
+    }
+}
+
+async fn credential(source: &SecretSource, clients: &Clients) -> Result<Credential, StartError> {
+    Ok(match source {
+        SecretSource::None => Credential::fixed(None, Clock::system()),
+        SecretSource::Given(secret) => Credential::fixed(Some(secret.clone()), Clock::system()),
+        SecretSource::SecretsManager(id) => {
+            let fetch = clients.secret(id);
+            let secret =
+                fetch().await.map_err(|error| format!("GATEWAY_SECRET_ARN: {}", ErrorChain(&*error)))?;
+            Credential::renewable(secret, fetch, Clock::system())
+        }
+    })
+}
+
+/// How a batch runs.
+pub fn batch_rules(config: &Config) -> BatchRules {
+    BatchRules {
+        concurrency: config.concurrency,
+        time_to_begin: config.time_to_begin(),
+        order: config.order,
+        move_poison_to: config.move_poison_to.clone(),
+    }
+}
+
+/// How long failed messages wait.
+pub fn visibility_rules(config: &Config) -> VisibilityRules {
+    VisibilityRules { backoff: config.backoff, max_receive_count: config.max_receive_count }
+}
