@@ -17,7 +17,7 @@ use crate::{
 
 mod reader;
 
-pub use self::reader::{Environment, ProcessEnvironment};
+pub use self::reader::{Environment, ProcessEnvironment, parse_duration};
 
 use self::reader::Reader;
 

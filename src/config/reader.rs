@@ -116,7 +116,7 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// `500ms`, `10s`, `5m`, `20h` or `7d`.
-fn parse_duration(text: &str) -> Option<Duration> {
+pub fn parse_duration(text: &str) -> Option<Duration> {
     let split = text.find(|c: char| !c.is_ascii_digit())?;
     let (digits, unit) = text.split_at(split);
     let count: u64 = digits.parse().ok()?;

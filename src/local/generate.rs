@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, queue::Outgoing, record::MessageGroupId};
 
 /// What an event shall look like.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,24 @@ pub fn event(recipe: &Recipe, now: Timestamp) -> Value {
 pub fn event_of(body: &str, fifo: bool, seed: u64, now: Timestamp) -> Value {
     let mut rng = fastrand::Rng::with_seed(seed);
     json!({ "Records": [record(body, fifo.then_some("group-1"), 1, now, &mut rng)] })
+}
+
+/// The messages of such an event, to send them to a queue. On FIFO queues no message is sent twice in five minutes
+/// because its deduplication id repeats: duplicates are messages of their own.
+pub fn outgoing(recipe: &Recipe, now: Timestamp) -> impl Iterator<Item = Outgoing> {
+    let salt = now.as_millis();
+    let mut maker = Maker { rng: fastrand::Rng::with_seed(recipe.seed), recipe, now, bodies: Vec::new() };
+    (1..=recipe.count).map(move |number| {
+        let customer = maker.rng.u32(1..=20);
+        let body = maker.body(number, customer);
+        let fifo = maker.recipe.fifo;
+        Outgoing {
+            body,
+            group: fifo.then(|| MessageGroupId::new(format!("cus_{customer:02}"))).flatten(),
+            deduplication_id: fifo.then(|| format!("{salt}-{number}")),
+            ..Outgoing::default()
+        }
+    })
 }
 
 struct Maker<'a> {

@@ -11,3 +11,4 @@ mod queue;
 mod situations;
 mod support;
 mod template;
+mod worker;

@@ -5,6 +5,7 @@ mod local;
 mod queue;
 mod report;
 mod screen;
+mod worker;
 
 use std::{error::Error, process::ExitCode};
 
@@ -29,6 +30,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Local(local::Args),
+    Worker(worker::Args),
     Queue(queue::Args),
     Completions(completions::Args),
 }
@@ -42,7 +44,8 @@ enum Finding {
     Wrong,
 }
 
-type CommandResult = Result<Finding, Box<dyn Error + Send + Sync>>;
+type CommandError = Box<dyn Error + Send + Sync>;
+type CommandResult = Result<Finding, CommandError>;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -50,7 +53,8 @@ async fn main() -> ExitCode {
     let mut screen = Screen::stdout();
     let result = match cli.command {
         Command::Local(args) => local::run(args, &mut screen).await,
-        Command::Queue(args) => queue::run(&args, &mut screen),
+        Command::Worker(args) => worker::run(args).await,
+        Command::Queue(args) => queue::run(args, &mut screen).await,
         Command::Completions(args) => completions::run(args, &mut screen),
     };
     match result {

@@ -1,21 +1,16 @@
-//! `charge-once queue`: events and, with an account, queues.
+//! `charge-once queue`: make queues, fill them, look at them; and events without any.
 
-use std::io::Write;
+mod create;
+mod depth;
+mod event;
+mod send;
 
-use charge_once::{
-    clock::Clock,
-    local::generate::{Recipe, event, event_of},
-};
+use charge_once::clients::Clients;
 use clap::Subcommand;
 
-use crate::{CommandResult, Finding, screen::Screen};
+use crate::{CommandError, CommandResult, screen::Screen};
 
-const EXAMPLE: &str = "\
-Examples:
-  charge-once queue event --count 50 --duplicates 10 --poison 5 > batch.json && charge-once local batch.json
-  charge-once queue event --body '{\"order_id\":\"o-1\",\"amount\":49.90,\"currency\":\"EUR\"}' > one.json";
-
-/// Make events for a queue
+/// Make queues and fill them, or make events
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -24,56 +19,26 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum QueueCommand {
-    Event(EventArgs),
+    Create(create::Args),
+    Send(send::Args),
+    Depth(depth::Args),
+    Event(event::Args),
 }
 
-/// Write an SQS event with generated orders, or with one order of yours
-///
-/// Digests, timestamps and FIFO attributes are right; the same seed makes the same orders.
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
-struct EventArgs {
-    /// How many records
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    count: u32,
-    /// From a FIFO queue, one message group a customer
-    #[arg(long)]
-    fifo: bool,
-    /// How many of a hundred records repeat an earlier order under a new message id
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
-    duplicates: u8,
-    /// How many of a hundred records hold no usable order
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
-    poison: u8,
-    /// Where chance begins
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// One record with exactly this body instead of generated orders
-    #[arg(long, conflicts_with_all = ["count", "duplicates", "poison"])]
-    body: Option<String>,
-}
-
-pub(crate) fn run(args: &Args, screen: &mut Screen) -> CommandResult {
-    match &args.command {
-        QueueCommand::Event(args) => write_event(args, screen),
+pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
+    match args.command {
+        QueueCommand::Create(args) => create::run(args, screen).await,
+        QueueCommand::Send(args) => send::run(args, screen).await,
+        QueueCommand::Depth(args) => depth::run(args, screen).await,
+        QueueCommand::Event(args) => event::run(&args, screen),
     }
 }
 
-fn write_event(args: &EventArgs, screen: &mut Screen) -> CommandResult {
-    let now = Clock::system().now();
-    let event = match &args.body {
-        Some(body) => event_of(body, args.fifo, args.seed, now),
-        None => {
-            let recipe = Recipe {
-                count: args.count,
-                fifo: args.fifo,
-                duplicates_percent: args.duplicates,
-                poison_percent: args.poison,
-                seed: args.seed,
-            };
-            event(&recipe, now)
-        }
-    };
-    writeln!(screen, "{event:#}")?;
-    Ok(Finding::Clean)
+/// The URL of a queue that is given by its name or by its URL.
+async fn url_of(clients: &Clients, queue: &str) -> Result<String, CommandError> {
+    if queue.contains("://") {
+        return Ok(queue.to_owned());
+    }
+    let answer = Box::pin(clients.sqs().get_queue_url().queue_name(queue).send()).await?;
+    Ok(answer.queue_url.ok_or("the answer holds no queue URL")?)
 }

@@ -1,0 +1,179 @@
+//! `charge-once worker`: the long-poll consumer.
+
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
+
+use charge_once::{
+    backoff::Random,
+    clients::Clients,
+    clock::Clock,
+    config::{Config, ProcessEnvironment, parse_duration},
+    queue::sqs::SqsQueue,
+    telemetry::{self, ErrorChain},
+    wiring::{self, ConfiguredCharge, StartError},
+    worker::{Monitor, Worker, WorkerRules, serve},
+};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{Signal, SignalKind, signal},
+    sync::watch,
+    task::JoinSet,
+};
+
+use crate::{CommandResult, Finding};
+
+const EXAMPLES: &str = "\
+Examples:
+  charge-once worker --queue-url https://sqs.eu-central-1.amazonaws.com/123456789012/orders
+  charge-once worker --loops 8 --concurrency 80 --listen 127.0.0.1:9090
+  charge-once worker --once                        one receive, for a schedule or a trial
+
+The other settings are the function's environment variables: LEDGER_TABLE, GATEWAY, ... (docs/configuration.md).
+
+Signals:
+  SIGTERM, SIGINT  receive nothing more, finish what was begun, hand back the rest, exit 0
+  a second one     exit at once with 130; what was being worked on comes again";
+
+/// Charge the orders of a queue from a long-running process instead of from Lambda
+///
+/// Each loop waits for messages with a long poll; what arrives is worked on beside the loops, kept hidden by a
+/// heartbeat, and deleted in batches that nobody waits for.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The queue; else the variable `QUEUE_URL`
+    #[arg(long, value_name = "URL")]
+    queue_url: Option<String>,
+    /// How many receives wait side by side
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=200))]
+    loops: u16,
+    /// How many orders are worked on at once, by all loops together [default: CONCURRENCY for each loop]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    concurrency: Option<u32>,
+    /// For how long a message is hidden at a time; also how long it waits for its next consumer after a crash
+    #[arg(long, default_value = "60s", value_parser = visibility)]
+    visibility: Duration,
+    /// Receive once, work on what came, and exit
+    #[arg(long)]
+    once: bool,
+    /// Serve /healthz and /metrics here, such as 127.0.0.1:9090
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+}
+
+/// What shells show for a process that a signal ended.
+const INTERRUPTED: i32 = 130;
+/// How long a receive waits for a first message: the longest that SQS allows.
+const LONG_POLL: Duration = Duration::from_secs(20);
+
+pub(crate) async fn run(args: Args) -> CommandResult {
+    let mut config = Config::from_env(&ProcessEnvironment)?;
+    config.rules.renews_lease = true;
+    let subscriber = telemetry::subscriber(config.log_level, Clock::system(), std::io::stdout());
+    tracing::subscriber::set_global_default(subscriber)?;
+    let worker = Arc::new(build(&args, config).await?);
+    if args.once {
+        let polled = worker.poll_once().await?;
+        tracing::info!(received = polled.received, charged = polled.counts.charged, "one receive done");
+        return Ok(Finding::Clean);
+    }
+    work(worker, args.listen, Signals::new()?).await?;
+    Ok(Finding::Clean)
+}
+
+async fn build(args: &Args, config: Config) -> Result<Worker<ConfiguredCharge, SqsQueue>, StartError> {
+    let queue_url = args.queue_url.clone().or_else(|| config.queue_url.clone());
+    let queue_url = queue_url.ok_or("no queue: give --queue-url or set QUEUE_URL")?;
+    let loops = usize::from(args.loops);
+    let per_loop = config.concurrency.saturating_mul(loops);
+    let concurrency = args.concurrency.and_then(|count| usize::try_from(count).ok()).unwrap_or(per_loop);
+    let clients = Clients::load().await;
+    let step = ConfiguredCharge::build(&config, &clients).await?;
+    tracing::info!(queue_url, loops, concurrency, "the worker starts");
+    Ok(Worker {
+        step,
+        queue: Arc::new(clients.receiving_queue()),
+        rules: WorkerRules { queue_url, loops, concurrency, visibility: args.visibility, wait: LONG_POLL },
+        batch: wiring::batch_rules(&config),
+        visibility: wiring::visibility_rules(&config),
+        service: config.service,
+        monitor: Arc::new(Monitor::new(Clock::system())),
+        clock: Clock::system(),
+        random: Random::System,
+        emit: telemetry::print_line,
+    })
+}
+
+/// Works until the first signal, and serves health and metrics until the work has ended.
+async fn work(
+    worker: Arc<Worker<ConfiguredCharge, SqsQueue>>,
+    listen: Option<SocketAddr>,
+    mut signals: Signals,
+) -> Result<(), StartError> {
+    let mut serving = JoinSet::new();
+    let (stop_serving, mut stopped) = watch::channel(false);
+    if let Some(address) = listen {
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|error| format!("--listen {address}: {}", ErrorChain(&error)))?;
+        tracing::info!(address = %listener.local_addr()?, "health and metrics are served");
+        serving.spawn(serve(listener, Arc::clone(&worker.monitor), async move {
+            // An error means that the work has ended, too.
+            drop(stopped.wait_for(|stop| *stop).await);
+        }));
+    }
+    let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
+    let work = worker.run(async {
+        // An error means that nobody can ask any more.
+        drop(stopping.await);
+    });
+    let result = until_done(work, stop, &mut signals).await;
+    stop_serving.send_replace(true);
+    serving.join_all().await;
+    Ok(result?)
+}
+
+/// The first signal asks the work to stop; a second one ends the process.
+async fn until_done<T>(
+    work: impl Future<Output = T>,
+    stop: tokio::sync::oneshot::Sender<()>,
+    signals: &mut Signals,
+) -> T {
+    tokio::pin!(work);
+    tokio::select! {
+        result = &mut work => return result,
+        () = signals.next() => drop(stop),
+    }
+    tokio::select! {
+        result = work => result,
+        () = signals.next() => {
+            tracing::warn!("a second signal: what is being worked on is dropped and comes again");
+            std::process::exit(INTERRUPTED)
+        }
+    }
+}
+
+/// SIGTERM and SIGINT.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+fn visibility(text: &str) -> Result<Duration, &'static str> {
+    let range = Duration::from_secs(2)..=Duration::from_secs(43_200);
+    let duration =
+        parse_duration(text).filter(|duration| range.contains(duration) && duration.subsec_nanos() == 0);
+    duration.ok_or("write whole seconds such as 60s or 5m, from 2s to 12h")
+}
