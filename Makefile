@@ -7,10 +7,10 @@ MINUTES ?= 30
 export CASES_DIR MINUTES
 
 .DEFAULT_GOAL := help
-.PHONY: help run test peers cases check bench build deploy prove soak
+.PHONY: help run test peers cases check bench bench-worker build deploy prove soak
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1|/' | awk -F'|' '{ printf "%-9s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' | awk -F'|' '{ printf "%-13s %s\n", $$1, $$2 }'
 
 run: ## charge the sample orders of events/ through the real Lambda binary, locally (ARGS="--twice", EVENTS=...)
 	@$(CARGO) build --quiet $(FLAGS) --bins
@@ -39,6 +39,9 @@ bench: ## measure what the README claims about speed, into docs/performance.md (
 	@mkdir -p .tools; if command -v python3 >/dev/null; then echo "$$(scripts/tools bench)/python" > .tools/bench-python; fi
 	$(CARGO) build --release $(FLAGS) --bins --examples
 	$(CARGO) bench $(FLAGS) --bench lambda
+
+bench-worker: ## the worker's messages a second at 30 ms a request, next to boto3 (needs python3)
+	$(CARGO) bench $(FLAGS) --bench worker -- --python "$$(scripts/tools bench)/python"
 
 build: ## make the Lambda zips for x86_64 and arm64 (needs python3; installs into .tools)
 	scripts/build
