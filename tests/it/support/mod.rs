@@ -1,3 +1,4 @@
 //! What several tests stand on.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 pub(crate) mod dynamodb;
