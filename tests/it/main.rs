@@ -5,6 +5,7 @@
 mod artefact;
 mod cases;
 mod concurrency;
+mod crash_table;
 mod ledger;
 mod local_mode;
 mod queue;

@@ -2,3 +2,5 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 pub(crate) mod dynamodb;
+pub(crate) mod faulty;
+pub(crate) mod order;
