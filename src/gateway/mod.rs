@@ -20,7 +20,7 @@ pub mod simulated;
 pub mod stripe;
 mod transport;
 
-pub use self::transport::Transport;
+pub use self::transport::{Answering, Transport};
 
 /// How the provider recognises a request that it has seen before.
 ///

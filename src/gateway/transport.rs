@@ -1,6 +1,6 @@
 //! HTTP to the provider: one pool, and a clear line between "never sent" and "anything may have happened".
 
-use std::time::Duration;
+use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -24,10 +24,19 @@ const IDLE: Duration = Duration::from_secs(30);
 const SILENT: GatewayErrorKind = GatewayErrorKind::Unknown { server_error: false };
 
 /// A pooled HTTP/1.1 client that follows no redirects and reads at most 1 MiB of a body. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Transport {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+#[derive(Clone)]
+pub struct Transport(Way);
+
+#[derive(Clone)]
+enum Way {
+    Pool(Pool),
+    Function(Arc<dyn Fn(Request<Full<Bytes>>) -> Answering + Send + Sync>),
 }
+
+type Pool = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// An answer on its way.
+pub type Answering = Pin<Box<dyn Future<Output = Result<Response<Bytes>, GatewayError>> + Send>>;
 
 impl Transport {
     /// A client with the public roots, TLS 1.2 at least. The TLS stack is the one of the AWS SDK.
@@ -48,7 +57,12 @@ impl Transport {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)
             .build(https);
-        Ok(Self { client })
+        Ok(Self(Way::Pool(client)))
+    }
+
+    /// A transport without sockets, for tests and simulations that decide what becomes of each request.
+    pub fn from_fn(send: impl Fn(Request<Full<Bytes>>) -> Answering + Send + Sync + 'static) -> Self {
+        Self(Way::Function(Arc::new(send)))
     }
 
     /// Sends a request and reads the whole answer, all within `within`.
@@ -62,24 +76,37 @@ impl Transport {
         within: Duration,
     ) -> Result<Response<Bytes>, GatewayError> {
         let exchange = async {
-            let response = self.client.request(request).await.map_err(|error| {
-                let (kind, context) = match error.is_connect() {
-                    true => (GatewayErrorKind::NotSent, "no connection"),
-                    false => (SILENT, "the connection broke"),
-                };
-                GatewayError { source: Some(Box::new(error)), ..GatewayError::new(kind, context) }
-            })?;
-            let (head, body) = response.into_parts();
-            let body = Limited::new(body, BODY_LIMIT).collect().await.map_err(|error| GatewayError {
-                source: Some(error),
-                ..GatewayError::new(SILENT, "the answer could not be read to its end")
-            })?;
-            Ok(Response::from_parts(head, body.to_bytes()))
+            match &self.0 {
+                Way::Pool(client) => exchange(client, request).await,
+                Way::Function(send) => send(request).await,
+            }
         };
         tokio::time::timeout(within, exchange)
             .await
             .unwrap_or_else(|_elapsed| Err(GatewayError::new(SILENT, "no answer in time")))
     }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Transport")
+    }
+}
+
+async fn exchange(client: &Pool, request: Request<Full<Bytes>>) -> Result<Response<Bytes>, GatewayError> {
+    let response = client.request(request).await.map_err(|error| {
+        let (kind, context) = match error.is_connect() {
+            true => (GatewayErrorKind::NotSent, "no connection"),
+            false => (SILENT, "the connection broke"),
+        };
+        GatewayError { source: Some(Box::new(error)), ..GatewayError::new(kind, context) }
+    })?;
+    let (head, body) = response.into_parts();
+    let body = Limited::new(body, BODY_LIMIT).collect().await.map_err(|error| GatewayError {
+        source: Some(error),
+        ..GatewayError::new(SILENT, "the answer could not be read to its end")
+    })?;
+    Ok(Response::from_parts(head, body.to_bytes()))
 }
 
 /// Reads a JSON object from an answer. The parser's own error is dropped: it may quote what the provider sent.
