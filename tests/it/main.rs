@@ -6,6 +6,7 @@ mod artefact;
 mod cases;
 mod concurrency;
 mod crash_table;
+mod fault_matrix;
 mod ledger;
 mod local_mode;
 mod queue;

@@ -36,6 +36,11 @@ impl Hands {
         Timestamp::from_millis(self.0.load(Ordering::SeqCst))
     }
 
+    /// Other hands that stand where these are now.
+    pub(crate) fn frozen(&self) -> Self {
+        Self(Arc::new(AtomicI64::new(self.now().as_millis())))
+    }
+
     pub(crate) fn advance(&self, time: Duration) {
         self.0.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
     }
