@@ -9,6 +9,7 @@ mod crash_table;
 mod fault_matrix;
 mod ledger;
 mod local_mode;
+mod model;
 mod queue;
 mod situations;
 mod support;
