@@ -1,6 +1,8 @@
 //! The lease and what can be done with it, over any store.
 
-use super::{Applied, Begin, Entry, Evidence, Found, Intent, Ledger, LedgerError, Owner, SKEW, State};
+use super::{
+    Applied, Begin, Entry, Evidence, Found, Intent, Ledger, LedgerError, Owner, Resolution, SKEW, State,
+};
 use crate::{clock::Timestamp, order::OrderId};
 
 /// How often a charge that was made is tried to be recorded.
@@ -240,6 +242,14 @@ pub(super) async fn renew<L: Ledger + ?Sized>(
     intent: Intent,
 ) -> Result<(), LeaseError> {
     confirmed(ledger, order_id, &intent).await.map(drop)
+}
+
+pub(super) async fn resolve<L: Ledger + ?Sized>(
+    ledger: &L,
+    order_id: &OrderId,
+    resolution: Resolution,
+) -> Result<Entry, LeaseError> {
+    confirmed(ledger, order_id, &Intent::Resolve(resolution)).await
 }
 
 /// The record after the write, whether this try or one before it was applied.

@@ -5,8 +5,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Applied, Entry, Found, Intent, Ledger, LedgerError};
-use crate::order::OrderId;
+use super::{Applied, Entry, Found, Intent, Ledger, LedgerError, Listed, Overview, Selection};
+use crate::{clock::Timestamp, order::OrderId};
 
 /// Records in memory.
 #[derive(Debug, Default)]
@@ -45,6 +45,21 @@ impl Ledger for MemoryLedger {
 
     async fn get(&self, order_id: &OrderId) -> Result<Found, LedgerError> {
         Ok(found(self.entries().get(order_id)))
+    }
+}
+
+impl Overview for MemoryLedger {
+    async fn list(
+        &self,
+        selection: Selection,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Listed>, LedgerError> {
+        let entries = self.entries();
+        let mut chosen: Vec<_> = entries.iter().filter(|(_, entry)| selection.takes(entry, before)).collect();
+        chosen.sort_by_key(|(order_id, entry)| (entry.state_changed_at, order_id.as_str()));
+        let listed = chosen.into_iter().take(limit);
+        Ok(listed.map(|(id, entry)| Listed { order_id: id.clone(), entry: found(Some(entry)) }).collect())
     }
 }
 

@@ -21,12 +21,14 @@ pub mod dynamodb;
 mod entry;
 mod lease;
 pub mod memory;
+mod overview;
 mod transition;
 
 pub use self::{
     entry::{Attention, Entry, Owner, State, VERSION},
     lease::{Claim, Completion, Lease, LeaseError, Paid},
-    transition::{Begin, Evidence, Intent, Left, Refused, SKEW},
+    overview::{Listed, Overview, Selection},
+    transition::{Begin, Evidence, Intent, Left, Refused, Resolution, SKEW, Verdict},
 };
 
 /// What a store found under an order's key.
@@ -201,5 +203,17 @@ pub trait Ledger: Send + Sync {
     ) -> impl Future<Output = Result<(), LeaseError>> + Send {
         let intent = Intent::Hold { mine: lease.owner(), reason: reason.to_owned(), now };
         lease::end(self, lease, intent)
+    }
+
+    /// T10: writes down what a person decided.
+    ///
+    /// # Errors
+    /// The record changed since the person looked at it, or is not theirs to decide; or the store did not answer.
+    fn resolve(
+        &self,
+        order_id: &OrderId,
+        resolution: Resolution,
+    ) -> impl Future<Output = Result<Entry, LeaseError>> + Send {
+        lease::resolve(self, order_id, resolution)
     }
 }

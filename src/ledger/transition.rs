@@ -87,6 +87,8 @@ pub enum Intent {
     Hold { mine: Owner, reason: String, now: Timestamp },
     /// T9: there is no record, and the order is too old for a new one.
     HoldMissing { begin: Begin, reason: String },
+    /// T10: a person decided about a held order.
+    Resolve(Resolution),
 }
 
 /// What a release leaves behind.
@@ -98,6 +100,40 @@ pub enum Left {
     Untouched,
     /// Something may have been sent: the sweeper should look.
     Doubt,
+}
+
+/// A person's word on an order that nobody else can settle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolution {
+    /// The fence of the record that the person looked at: another one means that it changed meanwhile.
+    pub fence: u64,
+    /// A fresh token: the person becomes the owner, so that nobody before can write any more.
+    pub token: String,
+    /// Who decided; a code, kept in the record's `error`.
+    pub by: String,
+    /// What was decided.
+    pub verdict: Verdict,
+    /// The present instant.
+    pub now: Timestamp,
+}
+
+/// What a person found out at the provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The order was charged. Also about a record that says declined and is wrong.
+    Paid {
+        /// The charge.
+        charge_id: String,
+        /// When the record may go, in epoch seconds.
+        expires_at: i64,
+    },
+    /// The order was not charged, cannot be any more, and shall not be.
+    Declined {
+        /// When the record may go, in epoch seconds.
+        expires_at: i64,
+    },
+    /// The order was not charged, nothing on its way can charge it any more, and the next delivery shall.
+    Retry,
 }
 
 impl Intent {
@@ -187,6 +223,7 @@ impl Intent {
                     expires_at: None,
                     ..old.clone()
                 }),
+            (Self::Resolve(resolution), Some(old)) => resolution.of(old),
         }
     }
 
@@ -218,6 +255,7 @@ impl Intent {
                     && found.state == State::Held
                     && found.held_reason.as_ref() == Some(reason)
             }
+            Self::Resolve(resolution) => found.owner == resolution.token,
             // Their conditions hold a second time, so a refusal is never their own doing.
             Self::Resend { .. } | Self::Release { .. } | Self::Renew { .. } => false,
         }
@@ -288,6 +326,50 @@ impl Begin {
             first_seen_at: old.first_seen_at,
             ..self.create()
         })
+    }
+}
+
+impl Resolution {
+    /// Only held orders are a person's to decide, and those whose record a charge contradicts.
+    fn of(&self, old: &Entry) -> Option<Entry> {
+        let resolved = Entry {
+            owner: self.token.clone(),
+            fence: old.fence.saturating_add(1),
+            lease_until: None,
+            error: Some(self.by.clone()),
+            held_reason: None,
+            attention: None,
+            state_changed_at: self.now,
+            expires_at: None,
+            ..old.clone()
+        };
+        if old.fence != self.fence {
+            return None;
+        }
+        match (&self.verdict, old.state) {
+            (Verdict::Paid { charge_id, expires_at }, State::Held | State::Declined) => Some(Entry {
+                state: State::Paid,
+                charge_id: Some(charge_id.clone()),
+                provider_request_id: None,
+                expires_at: Some(*expires_at),
+                ..resolved
+            }),
+            (Verdict::Declined { expires_at }, State::Held) => {
+                Some(Entry { state: State::Declined, expires_at: Some(*expires_at), ..resolved })
+            }
+            (Verdict::Retry, State::Held) => Some(Entry {
+                state: State::Claimed,
+                lease_until: Some(Timestamp::from_millis(0)),
+                handle: None,
+                handle_generation: old.handle_generation.saturating_add(1),
+                first_sent_at: None,
+                ..resolved
+            }),
+            (
+                Verdict::Paid { .. } | Verdict::Declined { .. } | Verdict::Retry,
+                State::Claimed | State::Prepared | State::Sent | State::Paid | State::Declined,
+            ) => None,
+        }
     }
 }
 

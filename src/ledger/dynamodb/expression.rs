@@ -6,7 +6,7 @@ use super::item::{Value, number, text};
 use crate::ledger::{
     VERSION,
     entry::{Attention, Owner, State},
-    transition::{Begin, Evidence, Intent, Left, Refused},
+    transition::{Begin, Evidence, Intent, Left, Refused, Resolution, Verdict},
 };
 
 /// The parts of an `UpdateItem` call.
@@ -177,7 +177,40 @@ impl From<&Intent> for Expression {
                 .set("attention", text(Attention::Held.as_str()))
                 .set("state_changed_at", number(now.as_millis()))
                 .remove(&["lease_until", "expires_at"]),
+            Intent::Resolve(resolution) => resolve(resolution),
         }
+    }
+}
+
+fn resolve(resolution: &Resolution) -> Expression {
+    let Resolution { fence, token, by, verdict, now } = resolution;
+    let of = |states: &str| {
+        Expression::when(format!("#version = :version AND #fence = :fence AND {states}"))
+            .version()
+            .states(&[State::Held])
+            .bind("fence", number(*fence))
+            .set("owner", text(token))
+            .increment("fence")
+            .set("error", text(by))
+            .set("state_changed_at", number(now.as_millis()))
+            .remove(&["held_reason", "attention"])
+    };
+    match verdict {
+        Verdict::Paid { charge_id, expires_at } => of("#state IN (:held, :declined)")
+            .states(&[State::Declined])
+            .set_state(State::Paid)
+            .set("charge_id", text(charge_id))
+            .set("expires_at", number(*expires_at))
+            .remove(&["lease_until", "provider_request_id"]),
+        Verdict::Declined { expires_at } => of("#state = :held")
+            .set_state(State::Declined)
+            .set("expires_at", number(*expires_at))
+            .remove(&["lease_until"]),
+        Verdict::Retry => of("#state = :held")
+            .set_state(State::Claimed)
+            .set("lease_until", number(0))
+            .increment("handle_generation")
+            .remove(&["handle", "first_sent_at", "expires_at"]),
     }
 }
 

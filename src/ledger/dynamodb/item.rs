@@ -20,6 +20,11 @@ pub(super) fn key(order_id: &OrderId) -> Value {
     Value::S(format!("order#{order_id}"))
 }
 
+/// The order that a partition key names.
+pub(super) fn order_id(item: &Item) -> Option<OrderId> {
+    OrderId::parse(item.get("pk")?.as_s().ok()?.strip_prefix("order#")?)
+}
+
 pub(super) fn text(text: &str) -> Value {
     Value::S(text.to_owned())
 }

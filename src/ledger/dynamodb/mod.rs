@@ -16,6 +16,7 @@ use crate::order::OrderId;
 
 mod expression;
 mod item;
+mod list;
 
 /// Records in a DynamoDB table.
 #[derive(Clone, Debug)]
