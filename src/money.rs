@@ -67,6 +67,11 @@ impl Money {
         Ok(Self { minor, currency })
     }
 
+    /// The amount that a record holds; `None` if it is not above 0.
+    pub fn recorded(minor: i64, currency: Currency) -> Option<Self> {
+        (minor > 0).then_some(Self { minor, currency })
+    }
+
     /// The amount in the minor unit of ISO 4217: cents for EUR, yen for JPY, fils for KWD.
     pub fn minor(self) -> i64 {
         self.minor

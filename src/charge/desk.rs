@@ -9,8 +9,8 @@ use crate::{
     decision::{AckReason, Code, Decision, PoisonReason, RetryAfter, RetryReason},
     gateway::{GatewayError, GatewayErrorKind, Receipt},
     ledger::{
-        Begin, Claim, Completion, Evidence, Lease, LeaseError, Ledger, LedgerError, Left, Paid, Refused,
-        State,
+        Begin, Claim, Completion, Entry, Evidence, Lease, LeaseError, Ledger, LedgerError, Left, Paid,
+        Refused, State,
     },
     order::Order,
     telemetry::ErrorChain,
@@ -85,6 +85,31 @@ impl<L: Ledger> Desk<L> {
         one_shot: bool,
     ) -> Result<Lease, Decision> {
         let begin = self.begin(work, provider, one_shot);
+        let claim = self.timed(work, self.ledger.begin(work.order.id(), begin)).await;
+        match claim {
+            Ok(claim) => self.claimed(work, claim),
+            Err(error) => Err(self.store_failed(work, &error)),
+        }
+    }
+
+    /// Claims an order for which there is no message, as the record knows it.
+    pub(super) async fn reclaim(&self, work: &mut Work<'_>, entry: &Entry) -> Result<Lease, Decision> {
+        let now = self.clock.now();
+        let begin = Begin {
+            token: self.random.token(),
+            now,
+            lease_until: work.delivery.deadline.min(now.plus(self.rules.lease)).plus(LEASE_MARGIN),
+            // Begun as what it is: nothing is about to be sent.
+            one_shot: entry.state == State::Sent,
+            may_create: false,
+            attempt: entry.attempt,
+            fingerprint: entry.fingerprint.clone(),
+            amount_minor: entry.amount_minor,
+            currency: entry.currency.clone(),
+            provider: entry.provider.clone(),
+            message_id: entry.message_id.clone(),
+            receive_count: entry.receive_count,
+        };
         let claim = self.timed(work, self.ledger.begin(work.order.id(), begin)).await;
         match claim {
             Ok(claim) => self.claimed(work, claim),

@@ -10,12 +10,14 @@ use crate::{clock::Timestamp, decision::Decision, order::Order, record::MessageI
 
 mod desk;
 mod one_shot;
+mod sweep;
 mod tenure;
 mod two_phase;
 
 pub use self::{
     desk::{Desk, Rules},
     one_shot::{LookUp, OneShotCharge},
+    sweep::Sweep,
     two_phase::TwoPhaseCharge,
 };
 

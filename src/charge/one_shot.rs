@@ -93,7 +93,7 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
         }
     }
 
-    async fn settle(&self, work: &mut Work<'_>, lease: Lease, answer: Answer) -> Decision {
+    pub(super) async fn settle(&self, work: &mut Work<'_>, lease: Lease, answer: Answer) -> Decision {
         match answer {
             Answer::Succeeded(receipt) => self.paid(work, lease, receipt).await,
             Answer::Processing => self.desk.still_processing(work, lease).await,
@@ -144,7 +144,7 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
     }
 
     /// The key is worth nothing any more: only what the provider finds settles the order.
-    async fn settle_by_look_up(
+    pub(super) async fn settle_by_look_up(
         &self,
         work: &mut Work<'_>,
         lease: Lease,

@@ -35,13 +35,13 @@ pub struct TwoPhaseCharge<L, G> {
 }
 
 /// A lease on a record that stores a handle.
-struct Armed {
-    lease: Lease,
-    handle: String,
+pub(super) struct Armed {
+    pub(super) lease: Lease,
+    pub(super) handle: String,
 }
 
 /// What is done next.
-enum Phase {
+pub(super) enum Phase {
     /// Make a handle and store it, in the place of `expired` if there is one.
     Prepare { lease: Lease, expired: Option<String> },
     /// Charge the handle.
@@ -58,7 +58,7 @@ enum Phase {
 
 /// What this delivery has committed so far.
 #[derive(Clone, PartialEq, Eq)]
-enum Commit {
+pub(super) enum Commit {
     /// Nothing.
     None,
     /// Once, without a clear answer.
@@ -235,7 +235,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
         }
     }
 
-    async fn inspect(&self, work: &mut Work<'_>, armed: Armed, commit: Commit) -> Phase {
+    pub(super) async fn inspect(&self, work: &mut Work<'_>, armed: Armed, commit: Commit) -> Phase {
         let Some(within) = self.desk.budget(work) else {
             return Phase::End(self.out_of_time(work, armed.lease).await);
         };
@@ -249,7 +249,13 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
         }
     }
 
-    async fn settle(&self, work: &mut Work<'_>, armed: Armed, seen: Sighting, commit: Commit) -> Phase {
+    pub(super) async fn settle(
+        &self,
+        work: &mut Work<'_>,
+        armed: Armed,
+        seen: Sighting,
+        commit: Commit,
+    ) -> Phase {
         if !seen.is_ours {
             return Phase::End(self.desk.hold(work, armed.lease, "HANDLE_MISMATCH").await);
         }
@@ -282,7 +288,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
         }
     }
 
-    async fn seal(&self, work: &mut Work<'_>, armed: Armed, code: Code) -> Phase {
+    pub(super) async fn seal(&self, work: &mut Work<'_>, armed: Armed, code: Code) -> Phase {
         let entry = armed.lease.entry();
         let operation = Operation::Seal { generation: entry.handle_generation, fence: entry.fence };
         let Some(within) = self.desk.budget(work) else {

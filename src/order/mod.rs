@@ -108,6 +108,12 @@ impl Order {
         })
     }
 
+    /// What a record remembers of its order: enough to ask the provider about a charge, not to make one, because
+    /// customer and payment method are kept only inside the fingerprint.
+    pub fn recorded(id: OrderId, money: Money, attempt: u32) -> Self {
+        Self { id, money, customer: None, payment_method: None, attempt, created_at: None }
+    }
+
     /// Names the purchase.
     pub fn id(&self) -> &OrderId {
         &self.id
