@@ -41,7 +41,7 @@ impl ConfiguredCharge {
     /// # Errors
     /// The credential cannot be read, or the gateway's client cannot be built.
     pub async fn build(config: &Config, clients: &Clients) -> Result<Self, StartError> {
-        let credential = credential(&config.secret, clients).await?;
+        let credential = clients.credential(&config.secret).await?;
         let ledger = clients.ledger(&config.ledger_table);
         ledger.warm().await;
         let (transport, clock) = (Transport::new()?, Clock::system());
@@ -59,19 +59,6 @@ impl ConfiguredCharge {
             }),
         })
     }
-}
-
-async fn credential(source: &SecretSource, clients: &Clients) -> Result<Credential, StartError> {
-    Ok(match source {
-        SecretSource::None => Credential::fixed(None, Clock::system()),
-        SecretSource::Given(secret) => Credential::fixed(Some(secret.clone()), Clock::system()),
-        SecretSource::SecretsManager(id) => {
-            let fetch = clients.secret(id);
-            let secret =
-                fetch().await.map_err(|error| format!("GATEWAY_SECRET_ARN: {}", ErrorChain(&*error)))?;
-            Credential::renewable(secret, fetch, Clock::system())
-        }
-    })
 }
 
 /// How a batch runs.

@@ -1,24 +1,47 @@
 //! The AWS clients, built once at start.
 
-use aws_config::{BehaviorVersion, SdkConfig};
+use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_smithy_http_client::{
     Builder,
-    tls::{Provider, rustls_provider::CryptoMode},
+    tls::{Provider, TlsContext, rustls_provider::CryptoMode},
 };
 
 mod roots;
 
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+
 use crate::{
-    config::Environment,
-    gateway::secret::{Fetch, Secret},
+    clock::Clock,
+    config::{Environment, SecretSource},
+    gateway::secret::{Credential, Fetch, Secret},
     ledger::dynamodb::DynamoDbLedger,
     queue::sqs::SqsQueue,
+    telemetry::ErrorChain,
 };
+
+/// What a person may say beside the environment, under the names that AWS tools have for it.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// `--region`
+    pub region: Option<String>,
+    /// `--profile`
+    pub profile: Option<String>,
+    /// `--endpoint-url`
+    pub endpoint_url: Option<String>,
+}
 
 /// Region, credentials and endpoints as AWS tools find them.
 #[derive(Clone, Debug)]
 pub struct Clients {
     sdk: SdkConfig,
+    tls: TlsContext,
+}
+
+/// Why there are no clients.
+pub type LoadError = Box<dyn std::error::Error + Send + Sync>;
+
+fn https(tls: &TlsContext) -> SharedHttpClient {
+    Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(tls.clone()).build_https()
 }
 
 impl Clients {
@@ -26,15 +49,30 @@ impl Clients {
     ///
     /// # Errors
     /// The certificate authorities cannot be used.
-    pub async fn load(
+    pub async fn load(environment: &(impl Environment + Sync)) -> Result<Self, LoadError> {
+        Self::load_as(environment, Choice::default()).await
+    }
+
+    /// Reads what the choice leaves open from the environment and the credential chain.
+    ///
+    /// # Errors
+    /// The certificate authorities cannot be used.
+    pub async fn load_as(
         environment: &(impl Environment + Sync),
-    ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        let http = Builder::new()
-            .tls_provider(Provider::Rustls(CryptoMode::Ring))
-            .tls_context(roots::trusted(environment)?)
-            .build_https();
-        let sdk = aws_config::defaults(BehaviorVersion::v2026_01_12()).http_client(http).load().await;
-        Ok(Self { sdk })
+        choice: Choice,
+    ) -> Result<Self, LoadError> {
+        let tls = roots::trusted(environment, choice.endpoint_url.as_deref())?;
+        let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12()).http_client(https(&tls));
+        if let Some(region) = choice.region {
+            loader = loader.region(Region::new(region));
+        }
+        if let Some(profile) = choice.profile {
+            loader = loader.profile_name(profile);
+        }
+        if let Some(url) = choice.endpoint_url {
+            loader = loader.endpoint_url(url);
+        }
+        Ok(Self { sdk: loader.load().await, tls })
     }
 
     /// The ledger in `table`.
@@ -53,9 +91,8 @@ impl Clients {
     /// acknowledgements need.
     #[cfg(feature = "worker")]
     pub fn receiving_queue(&self) -> SqsQueue {
-        let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
         let config = SqsQueue::configure_receiver(aws_sdk_sqs::config::Builder::from(&self.sdk));
-        let receiver = aws_sdk_sqs::Client::from_conf(config.http_client(http).build());
+        let receiver = aws_sdk_sqs::Client::from_conf(config.http_client(https(&self.tls)).build());
         self.queue().receiving_over(receiver)
     }
 
@@ -63,6 +100,23 @@ impl Clients {
     #[cfg(feature = "cli")]
     pub fn sqs(&self) -> aws_sdk_sqs::Client {
         aws_sdk_sqs::Client::new(&self.sdk)
+    }
+
+    /// The provider's credential from where the settings say it is.
+    ///
+    /// # Errors
+    /// Secrets Manager does not give it.
+    pub async fn credential(&self, source: &SecretSource) -> Result<Credential, LoadError> {
+        Ok(match source {
+            SecretSource::None => Credential::fixed(None, Clock::system()),
+            SecretSource::Given(secret) => Credential::fixed(Some(secret.clone()), Clock::system()),
+            SecretSource::SecretsManager(id) => {
+                let fetch = self.secret(id);
+                let secret =
+                    fetch().await.map_err(|error| format!("GATEWAY_SECRET_ARN: {}", ErrorChain(&*error)))?;
+                Credential::renewable(secret, fetch, Clock::system())
+            }
+        })
     }
 
     /// How to read a secret from Secrets Manager, by ARN or name.

@@ -22,12 +22,13 @@ const ENDPOINTS: [&str; 4] = [
     "AWS_ENDPOINT_URL_SECRETS_MANAGER",
 ];
 
-/// The authorities for this environment.
+/// The authorities for this environment, and for an endpoint that was named beside it.
 ///
 /// # Errors
 /// `AWS_CA_BUNDLE` names a file that cannot be read, or the certificates cannot be used.
 pub(super) fn trusted(
     environment: &impl Environment,
+    endpoint: Option<&str>,
 ) -> Result<TlsContext, Box<dyn std::error::Error + Send + Sync>> {
     let store = match environment.get("AWS_CA_BUNDLE").filter(|path| !path.is_empty()) {
         Some(path) => {
@@ -35,17 +36,17 @@ pub(super) fn trusted(
                 std::fs::read(&path).map_err(|error| format!("AWS_CA_BUNDLE cannot be read: {error}"))?;
             TrustStore::default().with_pem_certificate(bundle)
         }
-        None if needs_system_roots(environment) => TrustStore::default(),
+        None if needs_system_roots(environment, endpoint) => TrustStore::default(),
         None => TrustStore::empty().with_pem_certificate(AMAZON),
     };
     Ok(TlsContext::builder().with_trust_store(store).build()?)
 }
 
-fn needs_system_roots(environment: &impl Environment) -> bool {
+fn needs_system_roots(environment: &impl Environment, endpoint: Option<&str>) -> bool {
     let set = |name: &str| environment.get(name).filter(|value| !value.is_empty());
     let region = set("AWS_REGION").or_else(|| set("AWS_DEFAULT_REGION")).unwrap_or_default();
     OWN_AUTHORITIES.into_iter().any(|name| set(name).is_some())
-        || ENDPOINTS.into_iter().filter_map(set).any(|url| !url.starts_with("http://"))
+        || ENDPOINTS.into_iter().filter_map(set).chain(endpoint.map(str::to_owned)).any(|url| !url.starts_with("http://"))
         || OTHER_ISSUERS.into_iter().any(|prefix| region.starts_with(prefix))
 }
 
@@ -57,7 +58,7 @@ mod tests {
         let get = |name: &str| {
             variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| (*value).to_owned())
         };
-        needs_system_roots(&get)
+        needs_system_roots(&get, None)
     }
 
     #[test]
@@ -72,8 +73,8 @@ mod tests {
 
     #[test]
     fn the_built_in_roots_can_be_used() {
-        assert!(trusted(&|_: &str| None).is_ok());
+        assert!(trusted(&|_: &str| None, None).is_ok());
         let missing = |name: &str| (name == "AWS_CA_BUNDLE").then(|| "/nonexistent".to_owned());
-        assert!(trusted(&missing).unwrap_err().to_string().starts_with("AWS_CA_BUNDLE cannot be read"));
+        assert!(trusted(&missing, None).unwrap_err().to_string().starts_with("AWS_CA_BUNDLE cannot be read"));
     }
 }
