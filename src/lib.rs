@@ -24,6 +24,8 @@ pub mod money;
 pub mod order;
 pub mod queue;
 pub mod record;
+#[cfg(feature = "cli")]
+pub mod redrive;
 pub mod report;
 #[cfg(feature = "lambda")]
 pub mod response;

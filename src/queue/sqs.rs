@@ -3,6 +3,8 @@
 //! A batch call names its entries by their place ("0" to "9"): message identifiers and receipt handles are not
 //! unique inside a batch, and SQS refuses a batch whose entry ids repeat.
 
+mod admin;
+
 use std::{collections::HashMap, time::Duration};
 
 use aws_sdk_sqs::{
@@ -16,6 +18,7 @@ use aws_sdk_sqs::{
     },
 };
 
+pub use self::admin::{MoveTask, QueueFacts};
 use super::{EntryError, EntryResult, Message, Outgoing, Queue, QueueError, Receive, VisibilityChange};
 use crate::record::{MessageId, ReceiptHandle, TextAttribute};
 

@@ -1,0 +1,67 @@
+//! Sends exported messages to a queue, after asking the ledger about each.
+
+use super::{DeadLetter, Fate, Moved, Pace, Plan, WalkError, outgoing};
+use crate::{
+    clock::Clock,
+    ledger::Ledger,
+    order::OrderRules,
+    queue::{Message, Queue},
+};
+
+/// Sends messages that are in no queue.
+#[derive(Debug)]
+pub struct Import<'a, Q, L> {
+    /// The queues.
+    pub queue: &'a Q,
+    /// The ledger.
+    pub ledger: &'a L,
+    /// How orders are read.
+    pub rules: OrderRules,
+    /// Time.
+    pub clock: Clock,
+    /// Which messages, and where to.
+    pub plan: Plan,
+    /// Whether to do it, or only to say what would be done.
+    pub confirm: bool,
+}
+
+impl<Q: Queue, L: Ledger> Import<'_, Q, L> {
+    /// Sends the messages in their order; `seen` is called as it goes on. Run twice it sends twice, save those
+    /// whose orders are paid by then.
+    ///
+    /// # Errors
+    /// The queue or the ledger did not answer; what was sent before that stays sent.
+    pub async fn run(
+        &self,
+        messages: Vec<Message>,
+        mut pace: Pace,
+        mut seen: impl FnMut(&Moved),
+    ) -> Result<Moved, WalkError> {
+        let mut moved = Moved::default();
+        for message in messages {
+            let letter = DeadLetter::read(message, self.ledger, &self.rules, self.clock.now()).await?;
+            self.send(&letter, &mut pace, &mut moved).await?;
+            seen(&moved);
+        }
+        Ok(moved)
+    }
+
+    async fn send(&self, letter: &DeadLetter, pace: &mut Pace, moved: &mut Moved) -> Result<(), WalkError> {
+        let fate = self.plan.fate(letter);
+        moved.note(fate, letter);
+        moved.seen = moved.seen.saturating_add(1);
+        let (Fate::Sent, Some(url)) = (fate, self.plan.destination(letter)) else { return Ok(()) };
+        if !self.confirm {
+            moved.sent = moved.sent.saturating_add(1);
+            return Ok(());
+        }
+        pace.take(1).await;
+        let results = self.queue.send(&url, &[outgoing::outgoing(letter, &url)]).await?;
+        match results.into_iter().next() {
+            Some(Ok(_new_id)) => moved.sent = moved.sent.saturating_add(1),
+            Some(Err(error)) => moved.failed.push(format!("{}: {error}", letter.message.id)),
+            None => moved.failed.push(format!("{}: no answer", letter.message.id)),
+        }
+        Ok(())
+    }
+}

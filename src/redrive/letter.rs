@@ -1,0 +1,165 @@
+//! One dead letter: the message, its order, and what the ledger knows of it.
+
+use std::time::Duration;
+
+use crate::{
+    clock::Timestamp,
+    decision::PoisonReason,
+    envelope::{Envelope, EnvelopeError},
+    ledger::{Entry, Found, Ledger, LedgerError, State},
+    order::{Order, OrderId, OrderRules},
+    queue::Message,
+};
+
+/// The attribute in which the function says why it gave a message up.
+pub(super) const REASON: &str = "reason";
+
+/// A dead-lettered message with what is known of it.
+#[derive(Clone, Debug)]
+pub struct DeadLetter {
+    /// The message.
+    pub message: Message,
+    /// Its order, if there is one in it.
+    pub order_id: Option<OrderId>,
+    /// What the ledger knows of that order.
+    pub standing: Standing,
+    /// Why it died: what the function wrote on the message, else what the order or the ledger gives away.
+    pub reason: String,
+    /// How long ago it was sent.
+    pub age: Duration,
+    /// How often it was received, also by looking.
+    pub receive_count: u32,
+}
+
+/// What the ledger knows of a dead letter's order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// There is no usable order in the message.
+    NoOrder {
+        /// Why.
+        code: String,
+    },
+    /// Never begun, or forgotten.
+    NoRecord,
+    /// Begun; nothing can have been charged.
+    Begun,
+    /// It is not known whether money moved; the next delivery finds out.
+    Unsettled,
+    /// Charged: the message may be dropped.
+    Paid {
+        /// The charge.
+        charge_id: Option<String>,
+    },
+    /// Not charged, for good.
+    Declined {
+        /// Why.
+        code: String,
+    },
+    /// Waits for a person.
+    Held {
+        /// Why.
+        reason: String,
+    },
+    /// The record is about another content under the same `order_id`.
+    Mismatch,
+    /// A later version wrote the record.
+    Unreadable,
+}
+
+impl Standing {
+    /// Every name, for help texts.
+    pub const NAMES: [&str; 9] =
+        ["no-order", "none", "begun", "unsettled", "paid", "declined", "held", "mismatch", "unreadable"];
+
+    /// The name in filters and output.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::NoOrder { .. } => "no-order",
+            Self::NoRecord => "none",
+            Self::Begun => "begun",
+            Self::Unsettled => "unsettled",
+            Self::Paid { .. } => "paid",
+            Self::Declined { .. } => "declined",
+            Self::Held { .. } => "held",
+            Self::Mismatch => "mismatch",
+            Self::Unreadable => "unreadable",
+        }
+    }
+
+    /// What the ledger knows of `order`.
+    fn of(order: &Order, found: &Found) -> Self {
+        match found {
+            Found::Nothing => Self::NoRecord,
+            Found::Unreadable => Self::Unreadable,
+            Found::Entry(entry) => Self::recorded(order, entry),
+        }
+    }
+
+    fn recorded(order: &Order, entry: &Entry) -> Self {
+        let code = |code: &Option<String>| code.clone().unwrap_or_else(|| "unknown".to_owned());
+        match entry.state {
+            // A record about another content says nothing about this one, whoever was charged for what.
+            _ if entry.fingerprint != order.fingerprint() && entry.attempt >= order.attempt() => {
+                Self::Mismatch
+            }
+            State::Paid if entry.fingerprint != order.fingerprint() => Self::Mismatch,
+            State::Paid => Self::Paid { charge_id: entry.charge_id.clone() },
+            State::Declined => Self::Declined { code: code(&entry.error) },
+            State::Held => Self::Held { reason: code(&entry.held_reason) },
+            State::Claimed => Self::Begun,
+            State::Prepared | State::Sent => Self::Unsettled,
+        }
+    }
+
+    fn reason(&self) -> String {
+        match self {
+            Self::NoOrder { code } => code.clone(),
+            Self::NoRecord => "NO_RECORD".to_owned(),
+            Self::Begun => "RETRIES_EXHAUSTED".to_owned(),
+            Self::Unsettled => "UNSETTLED".to_owned(),
+            Self::Paid { .. } => "PAID".to_owned(),
+            Self::Declined { code } => format!("DECLINED:{code}"),
+            Self::Held { reason } => format!("HELD:{reason}"),
+            Self::Mismatch => "MISMATCH".to_owned(),
+            Self::Unreadable => "RECORD_UNREADABLE".to_owned(),
+        }
+    }
+}
+
+impl DeadLetter {
+    /// Reads a message and asks the ledger about its order.
+    pub(super) async fn read(
+        message: Message,
+        ledger: &impl Ledger,
+        rules: &OrderRules,
+        now: Timestamp,
+    ) -> Result<Self, LedgerError> {
+        let (order_id, standing) = match order(&message.body, rules) {
+            Ok(order) => {
+                let found = ledger.get(order.id()).await?;
+                (Some(order.id().clone()), Standing::of(&order, &found))
+            }
+            Err(reason) => (None, Standing::NoOrder { code: reason.to_string() }),
+        };
+        let written = message.attributes.iter().find(|attribute| attribute.name == REASON);
+        let reason = written.map_or_else(|| standing.reason(), |attribute| attribute.value.clone());
+        let number = |name: &str| message.system.get(name).and_then(|text| text.parse::<i64>().ok());
+        let age = number("SentTimestamp")
+            .map_or(Duration::ZERO, |millis| now.since(Timestamp::from_millis(millis)));
+        let receive_count =
+            number("ApproximateReceiveCount").and_then(|count| u32::try_from(count).ok()).unwrap_or(1);
+        Ok(Self { order_id, standing, reason, age, receive_count, message })
+    }
+
+    /// The message group.
+    pub fn group(&self) -> Option<&str> {
+        self.message.system.get("MessageGroupId").map(String::as_str)
+    }
+}
+
+fn order(body: &str, rules: &OrderRules) -> Result<Order, PoisonReason> {
+    match Envelope::open(body).map_err(PoisonReason::Envelope)? {
+        Envelope::Order(text) => Order::parse(&text, rules).map_err(PoisonReason::Order),
+        Envelope::S3Pointer(_) => Err(PoisonReason::Envelope(EnvelopeError::S3PointerNotAllowed)),
+    }
+}
