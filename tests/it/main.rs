@@ -10,6 +10,7 @@ mod fault_matrix;
 mod ledger;
 mod local_mode;
 mod model;
+mod operations;
 mod queue;
 mod situations;
 mod support;

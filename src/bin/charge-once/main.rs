@@ -1,10 +1,13 @@
 //! The command line `charge-once`: one file a command, wiring only.
 
+mod aws;
 mod completions;
+mod ledger;
 mod local;
 mod queue;
 mod report;
 mod screen;
+mod table;
 mod worker;
 
 use std::{error::Error, process::ExitCode};
@@ -32,6 +35,7 @@ enum Command {
     Local(local::Args),
     Worker(worker::Args),
     Queue(queue::Args),
+    Ledger(ledger::Args),
     Completions(completions::Args),
 }
 
@@ -55,6 +59,7 @@ async fn main() -> ExitCode {
         Command::Local(args) => local::run(args, &mut screen).await,
         Command::Worker(args) => worker::run(args).await,
         Command::Queue(args) => queue::run(args, &mut screen).await,
+        Command::Ledger(args) => ledger::run(args, &mut screen).await,
         Command::Completions(args) => completions::run(args, &mut screen),
     };
     match result {

@@ -6,10 +6,11 @@ use charge_once::{
     local::{answer::Reading, dynamodb::Row, log::RecordLine, runtime_api::InvocationOutcome},
     money::Currency,
 };
-use comfy_table::{Cell, Color, ContentArrangement, LineStyle, Table, presets::UTF8_HORIZONTAL_ONLY};
+use comfy_table::{Cell, Color, Table};
 use serde_json::Value;
 
 use super::Delivery;
+use crate::table::table;
 
 /// Longer lists are cut here and summed up.
 const ROWS_SHOWN: usize = 12;
@@ -108,15 +109,6 @@ impl fmt::Display for Ledger<'_> {
             more => writeln!(f, "        and {more} more; --json shows all"),
         }
     }
-}
-
-fn table<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.style_mut().row_separator = LineStyle::none();
-    table.set_header(header);
-    table
 }
 
 fn decision(record: &RecordLine) -> Cell {
