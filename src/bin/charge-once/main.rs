@@ -2,6 +2,7 @@
 
 mod aws;
 mod completions;
+mod dlq;
 mod ledger;
 mod local;
 mod queue;
@@ -35,6 +36,7 @@ enum Command {
     Local(local::Args),
     Worker(worker::Args),
     Queue(queue::Args),
+    Dlq(dlq::Args),
     Ledger(ledger::Args),
     Completions(completions::Args),
 }
@@ -59,6 +61,7 @@ async fn main() -> ExitCode {
         Command::Local(args) => local::run(args, &mut screen).await,
         Command::Worker(args) => worker::run(args).await,
         Command::Queue(args) => queue::run(args, &mut screen).await,
+        Command::Dlq(args) => dlq::run(args, &mut screen).await,
         Command::Ledger(args) => ledger::run(args, &mut screen).await,
         Command::Completions(args) => completions::run(args, &mut screen),
     };

@@ -24,7 +24,9 @@ use charge_once::{
 use serde_json::{Value, json};
 use tokio::process::Command;
 
+mod dlq;
 mod ledger;
+mod native;
 
 const TABLE: &str = "ledger";
 const RULES: OrderRules = OrderRules { default_currency: None, max_amount_minor: i64::MAX };

@@ -1,0 +1,125 @@
+//! `charge-once dlq`: why messages died, and the ways out of the dead-letter queue.
+
+mod discard;
+mod export;
+mod import;
+mod look;
+mod native;
+mod progress;
+mod redrive;
+mod report;
+
+use std::time::Duration;
+
+use charge_once::{
+    clients::Clients, clock::Clock, ledger::dynamodb::DynamoDbLedger, money::Currency, order::OrderRules,
+    queue::sqs::SqsQueue, redrive::Undertaker,
+};
+use clap::Subcommand;
+
+use crate::{
+    CommandResult,
+    aws::{AwsArgs, TableArg, duration},
+    screen::Screen,
+};
+
+/// See why messages died; send them back, keep them or drop them
+///
+/// The ledger is asked about every order first. Every change is a dry run until --confirm.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: DlqCommand,
+    #[command(flatten)]
+    aws: AwsArgs,
+    /// JSON instead of text
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum DlqCommand {
+    Stats(look::StatsArgs),
+    Peek(look::PeekArgs),
+    Redrive(redrive::Args),
+    Cancel(native::CancelArgs),
+    Discard(discard::Args),
+    Export(export::Args),
+    Import(import::Args),
+}
+
+pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
+    let Args { command, aws, json } = args;
+    let clients = aws.clients().await;
+    match command {
+        DlqCommand::Stats(args) => look::stats(&args, &clients, json, screen).await,
+        DlqCommand::Peek(args) => look::peek(&args, &clients, json, screen).await,
+        DlqCommand::Redrive(args) => redrive::run(&args, &clients, json, screen).await,
+        DlqCommand::Cancel(args) => native::cancel(&args, &clients, json, screen).await,
+        DlqCommand::Discard(args) => discard::run(&args, &clients, json, screen).await,
+        DlqCommand::Export(args) => export::run(&args, &clients, screen).await,
+        DlqCommand::Import(args) => import::run(&args, &clients, json, screen).await,
+    }
+}
+
+/// Which dead-letter queue
+#[derive(Clone, Debug, clap::Args)]
+struct DlqArg {
+    /// The dead-letter queue's URL
+    #[arg(long, env = "DLQ_URL", value_name = "URL")]
+    dlq_url: String,
+}
+
+/// How orders are read, as the function reads them
+#[derive(Clone, Debug, clap::Args)]
+struct OrderArgs {
+    /// The currency of orders that name none, as the function's `DEFAULT_CURRENCY`
+    #[arg(long, env = "DEFAULT_CURRENCY", value_name = "CODE", value_parser = currency)]
+    default_currency: Option<Currency>,
+}
+
+/// How a dead-letter queue is walked through
+#[derive(Clone, Debug, clap::Args)]
+struct WalkArgs {
+    #[command(flatten)]
+    dlq: DlqArg,
+    #[command(flatten)]
+    table: TableArg,
+    #[command(flatten)]
+    orders: OrderArgs,
+    /// How long a message is hidden from others while this command looks at the queue
+    #[arg(long, value_parser = hide, default_value = "5m", value_name = "DURATION")]
+    hide: Duration,
+}
+
+impl OrderArgs {
+    /// An amount above the function's limit is still an order whose record should be found.
+    fn rules(&self) -> OrderRules {
+        OrderRules { default_currency: self.default_currency, max_amount_minor: i64::MAX }
+    }
+}
+
+impl WalkArgs {
+    fn undertaker(&self, clients: &Clients) -> Undertaker<SqsQueue, DynamoDbLedger> {
+        Undertaker {
+            queue: clients.queue(),
+            ledger: clients.ledger(&self.table.table),
+            url: self.dlq.dlq_url.clone(),
+            rules: self.orders.rules(),
+            clock: Clock::system(),
+            hide: self.hide,
+            // Long enough for SQS to ask all its servers, short enough for the client's timeout.
+            wait: Duration::from_secs(1),
+        }
+    }
+}
+
+fn hide(text: &str) -> Result<Duration, String> {
+    let duration = duration(text)?;
+    let allowed = Duration::from_secs(10)..=Duration::from_secs(12 * 3600);
+    if allowed.contains(&duration) { Ok(duration) } else { Err("must be 10s to 12h".to_owned()) }
+}
+
+fn currency(text: &str) -> Result<Currency, &'static str> {
+    Currency::parse(text).ok_or("write an ISO 4217 code with minor units, such as EUR")
+}

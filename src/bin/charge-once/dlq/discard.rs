@@ -1,0 +1,43 @@
+//! `charge-once dlq discard`: deletes chosen dead letters.
+
+use charge_once::{
+    clients::Clients,
+    redrive::{Discard, Filter},
+};
+
+use super::{WalkArgs, progress, report};
+use crate::{CommandResult, screen::Screen};
+
+const EXAMPLES: &str = "\
+Examples:
+  charge-once dlq discard --filter ledger=paid              shows what would be deleted
+  charge-once dlq discard --filter ledger=paid --confirm
+  charge-once dlq discard --filter reason=S3_TEST_EVENT --confirm";
+
+/// Delete dead letters; orders that are held or in doubt are kept unless --force
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    walk: WalkArgs,
+    /// Which messages; `charge-once dlq peek --help` explains
+    #[arg(long, value_name = "EXPR")]
+    filter: Filter,
+    /// Also orders that wait for a person or are in doubt; export them first
+    #[arg(long)]
+    force: bool,
+    /// Do it; without this, only say what would be done
+    #[arg(long)]
+    confirm: bool,
+}
+
+pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut Screen) -> CommandResult {
+    let undertaker = args.walk.undertaker(clients);
+    let depth = undertaker.queue.facts(&undertaker.url).await?;
+    let bar = progress::bar(depth.visible);
+    let (filter, force, confirm) = (args.filter.clone(), args.force, args.confirm);
+    let discard = Discard { from: &undertaker, filter, force, confirm };
+    let done = discard.run(|done| bar.set_position(progress::count(done.seen))).await;
+    bar.finish_and_clear();
+    report::discarded(&done?, confirm, json, screen)
+}

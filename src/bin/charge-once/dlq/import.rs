@@ -1,0 +1,75 @@
+//! `charge-once dlq import`: sends exported messages to a queue.
+
+use std::path::PathBuf;
+
+use charge_once::{
+    clients::Clients,
+    clock::Clock,
+    redrive::{Filter, Import, Line, Pace, Plan},
+};
+
+use super::{OrderArgs, progress, report};
+use crate::{CommandResult, aws::TableArg, screen::Screen};
+
+const EXAMPLES: &str = "\
+Examples:
+  charge-once dlq import dead.jsonl --to QUEUE_URL                  shows what would be sent
+  charge-once dlq import fixed.jsonl --to QUEUE_URL --rate 20 --confirm
+
+To repair messages: export them, edit the bodies, import them, and discard the originals.";
+
+/// Send exported, perhaps repaired, messages to a queue, after asking the ledger about each order
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// What `dlq export` wrote
+    #[arg(value_name = "FILE.jsonl")]
+    file: PathBuf,
+    /// The queue's URL
+    #[arg(long, env = "QUEUE_URL", value_name = "URL")]
+    to: String,
+    #[command(flatten)]
+    table: TableArg,
+    #[command(flatten)]
+    orders: OrderArgs,
+    /// Which messages; `charge-once dlq peek --help` explains
+    #[arg(long, value_name = "EXPR", default_value = "")]
+    filter: Filter,
+    /// At most so many messages a second
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
+    rate: Option<u32>,
+    /// Also orders that are paid
+    #[arg(long)]
+    all: bool,
+    /// Also orders that wait for a person
+    #[arg(long)]
+    force: bool,
+    /// Do it; without this, only say what would be done
+    #[arg(long)]
+    confirm: bool,
+}
+
+pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut Screen) -> CommandResult {
+    let text = std::fs::read_to_string(&args.file)
+        .map_err(|error| format!("{} cannot be read: {error}", args.file.display()))?;
+    let messages = Line::parse_all(&text)?;
+    let bar = progress::bar(progress::count(messages.len()));
+    let import = Import {
+        queue: &clients.queue(),
+        ledger: &clients.ledger(&args.table.table),
+        rules: args.orders.rules(),
+        clock: Clock::system(),
+        plan: Plan {
+            filter: args.filter.clone(),
+            to: Some(args.to.clone()),
+            also_paid: args.all,
+            also_held: args.force,
+            limit: None,
+        },
+        confirm: args.confirm,
+    };
+    let seen = |moved: &charge_once::redrive::Moved| bar.set_position(progress::count(moved.seen));
+    let moved = import.run(messages, Pace::new(args.rate), seen).await;
+    bar.finish_and_clear();
+    report::moved(&moved?, args.confirm, json, screen)
+}

@@ -1,0 +1,78 @@
+//! `charge-once dlq redrive`: back to the queue, all by SQS itself or chosen ones by this tool.
+
+use charge_once::{
+    clients::Clients,
+    redrive::{Filter, Mover, Pace, Plan},
+};
+
+use super::{WalkArgs, native, progress, report};
+use crate::{CommandResult, screen::Screen};
+
+const EXAMPLES: &str = "\
+Examples:
+  charge-once dlq redrive --filter reason=GATEWAY:UNKNOWN --to QUEUE_URL               shows what would be sent
+  charge-once dlq redrive --filter reason=GATEWAY:UNKNOWN --to QUEUE_URL --limit 5 --confirm
+  charge-once dlq redrive --filter 'age>1h' --to QUEUE_URL --rate 20 --confirm
+  charge-once dlq redrive --native --to QUEUE_URL --rate 10 --confirm                  all of them, by SQS itself
+
+Orders that are paid are left: `charge-once dlq discard --filter ledger=paid` drops them. Orders that wait for a
+person are left unless --force. A message leaves the DLQ only after the queue has taken its copy; a redrive that was
+interrupted is simply run again. On a FIFO queue, order within a group is that of the DLQ.";
+
+/// Send dead letters back, after asking the ledger about each order
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    walk: WalkArgs,
+    /// Which messages; `charge-once dlq peek --help` explains
+    #[arg(long, value_name = "EXPR", default_value = "", conflicts_with = "native")]
+    filter: Filter,
+    /// The queue's URL; without it each goes where SQS says it came from
+    #[arg(long, env = "QUEUE_URL", value_name = "URL")]
+    to: Option<String>,
+    /// At most so many messages a second
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
+    rate: Option<u32>,
+    /// At most so many messages
+    #[arg(long, value_name = "N", conflicts_with = "native")]
+    limit: Option<usize>,
+    /// Let SQS move the whole queue (`StartMessageMoveTask`); the ledger is not asked
+    #[arg(long)]
+    native: bool,
+    /// Also orders that are paid; they are acknowledged, not charged again
+    #[arg(long, conflicts_with = "native")]
+    all: bool,
+    /// Also orders that wait for a person; they come back
+    #[arg(long, conflicts_with = "native")]
+    force: bool,
+    /// Do it; without this, only say what would be done
+    #[arg(long)]
+    confirm: bool,
+}
+
+pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut Screen) -> CommandResult {
+    if args.native {
+        let task = native::Task {
+            dlq_url: &args.walk.dlq.dlq_url,
+            to: args.to.as_deref(),
+            rate: args.rate,
+            confirm: args.confirm,
+        };
+        return native::run(&task, clients, json, screen).await;
+    }
+    let undertaker = args.walk.undertaker(clients);
+    let depth = undertaker.queue.facts(&undertaker.url).await?;
+    let plan = Plan {
+        filter: args.filter.clone(),
+        to: args.to.clone(),
+        also_paid: args.all,
+        also_held: args.force,
+        limit: args.limit,
+    };
+    let bar = progress::bar(depth.visible);
+    let mover = Mover { from: &undertaker, plan, confirm: args.confirm };
+    let moved = mover.run(Pace::new(args.rate), |moved| bar.set_position(progress::count(moved.seen))).await;
+    bar.finish_and_clear();
+    report::moved(&moved?, args.confirm, json, screen)
+}
