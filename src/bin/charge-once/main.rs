@@ -3,6 +3,7 @@
 mod aws;
 mod completions;
 mod dlq;
+mod doctor;
 mod ledger;
 mod local;
 mod queue;
@@ -38,6 +39,7 @@ enum Command {
     Queue(queue::Args),
     Dlq(dlq::Args),
     Ledger(ledger::Args),
+    Doctor(doctor::Args),
     Completions(completions::Args),
 }
 
@@ -63,6 +65,7 @@ async fn main() -> ExitCode {
         Command::Queue(args) => queue::run(args, &mut screen).await,
         Command::Dlq(args) => dlq::run(args, &mut screen).await,
         Command::Ledger(args) => ledger::run(args, &mut screen).await,
+        Command::Doctor(args) => doctor::run(&args, &mut screen),
         Command::Completions(args) => completions::run(args, &mut screen),
     };
     match result {

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 mod dlq;
+mod doctor;
 mod ledger;
 mod native;
 
