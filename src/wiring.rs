@@ -6,11 +6,10 @@ use crate::{
     charge::{Delivery, Desk, OneShotCharge, Outcome, Step, TwoPhaseCharge},
     clients::Clients,
     clock::Clock,
-    config::{Config, GatewayKind, SecretSource},
-    gateway::{Transport, http::HttpGateway, secret::Credential, stripe::StripeGateway},
+    config::{Config, GatewayKind},
+    gateway::{Transport, http::HttpGateway, stripe::StripeGateway},
     ledger::dynamodb::DynamoDbLedger,
     order::Order,
-    telemetry::ErrorChain,
     visibility::VisibilityRules,
 };
 

@@ -57,10 +57,7 @@ impl Clients {
     ///
     /// # Errors
     /// The certificate authorities cannot be used.
-    pub async fn load_as(
-        environment: &(impl Environment + Sync),
-        choice: Choice,
-    ) -> Result<Self, LoadError> {
+    pub async fn load_as(environment: &(impl Environment + Sync), choice: Choice) -> Result<Self, LoadError> {
         let tls = roots::trusted(environment, choice.endpoint_url.as_deref())?;
         let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12()).http_client(https(&tls));
         if let Some(region) = choice.region {

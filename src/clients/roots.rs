@@ -46,7 +46,11 @@ fn needs_system_roots(environment: &impl Environment, endpoint: Option<&str>) ->
     let set = |name: &str| environment.get(name).filter(|value| !value.is_empty());
     let region = set("AWS_REGION").or_else(|| set("AWS_DEFAULT_REGION")).unwrap_or_default();
     OWN_AUTHORITIES.into_iter().any(|name| set(name).is_some())
-        || ENDPOINTS.into_iter().filter_map(set).chain(endpoint.map(str::to_owned)).any(|url| !url.starts_with("http://"))
+        || ENDPOINTS
+            .into_iter()
+            .filter_map(set)
+            .chain(endpoint.map(str::to_owned))
+            .any(|url| !url.starts_with("http://"))
         || OTHER_ISSUERS.into_iter().any(|prefix| region.starts_with(prefix))
 }
 

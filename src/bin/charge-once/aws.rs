@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use charge_once::clients::{Choice, Clients};
+use charge_once::{
+    clients::{Choice, Clients, LoadError},
+    config::ProcessEnvironment,
+};
 
 /// Which account, Region and endpoint; what is not given is found as AWS tools find it
 #[derive(Clone, Debug, clap::Args)]
@@ -20,13 +23,13 @@ pub(crate) struct AwsArgs {
 }
 
 impl AwsArgs {
-    pub(crate) async fn clients(&self) -> Clients {
-        Clients::load_as(Choice {
+    pub(crate) async fn clients(&self) -> Result<Clients, LoadError> {
+        let choice = Choice {
             region: self.region.clone(),
             profile: self.profile.clone(),
             endpoint_url: self.endpoint_url.clone(),
-        })
-        .await
+        };
+        Clients::load_as(&ProcessEnvironment, choice).await
     }
 }
 

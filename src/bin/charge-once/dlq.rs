@@ -50,7 +50,7 @@ enum DlqCommand {
 
 pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
     let Args { command, aws, json } = args;
-    let clients = aws.clients().await;
+    let clients = aws.clients().await?;
     match command {
         DlqCommand::Stats(args) => look::stats(&args, &clients, json, screen).await,
         DlqCommand::Peek(args) => look::peek(&args, &clients, json, screen).await,

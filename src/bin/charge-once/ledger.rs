@@ -32,7 +32,7 @@ enum LedgerCommand {
 
 pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
     let Args { command, aws, json } = args;
-    let clients = aws.clients().await;
+    let clients = aws.clients().await?;
     match command {
         LedgerCommand::Show(args) => show::run(&args, &clients, json, screen).await,
         LedgerCommand::List(args) => list::run(&args, &clients, json, screen).await,

@@ -86,7 +86,7 @@ async fn build(args: &Args, config: Config) -> Result<Worker<ConfiguredCharge, S
     let loops = usize::from(args.loops);
     let per_loop = config.concurrency.saturating_mul(loops);
     let concurrency = args.concurrency.and_then(|count| usize::try_from(count).ok()).unwrap_or(per_loop);
-    let clients = Clients::load().await;
+    let clients = Clients::load(&ProcessEnvironment).await?;
     let step = ConfiguredCharge::build(&config, &clients).await?;
     tracing::info!(queue_url, loops, concurrency, "the worker starts");
     Ok(Worker {

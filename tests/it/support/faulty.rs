@@ -37,6 +37,7 @@ impl Write {
             Intent::NewAttempt(_)
             | Intent::ReplaceHandle { .. }
             | Intent::Renew { .. }
+            | Intent::Resolve(_)
             | Intent::HoldMissing { .. } => Self::Other,
         }
     }

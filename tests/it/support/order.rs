@@ -59,6 +59,7 @@ pub(crate) fn order(order_id: &str, payment_method: &str) -> Order {
 pub(crate) fn rules() -> Rules {
     Rules {
         lease: Duration::from_secs(60),
+        renews_lease: false,
         call_timeout: Duration::from_secs(10),
         retention: 180 * 24 * HOUR,
         epoch: None,

@@ -3,10 +3,9 @@
 use std::{collections::HashMap, io::Write};
 
 use aws_sdk_sqs::{Client, types::QueueAttributeName};
-use charge_once::clients::Clients;
 use serde_json::json;
 
-use crate::{CommandError, CommandResult, Finding, screen::Screen};
+use crate::{CommandError, CommandResult, Finding, aws::AwsArgs, screen::Screen};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -39,10 +38,12 @@ pub(crate) struct Args {
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    aws: AwsArgs,
 }
 
 pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
-    let client = Clients::load().await.sqs();
+    let client = args.aws.clients().await?.sqs();
     let stem = args.name.strip_suffix(".fifo").unwrap_or(&args.name);
     let suffix = if args.fifo || stem.len() < args.name.len() { ".fifo" } else { "" };
     let fifo = || (!suffix.is_empty()).then(|| (QueueAttributeName::FifoQueue, "true".to_owned()));

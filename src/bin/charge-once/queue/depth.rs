@@ -1,9 +1,9 @@
 //! `charge-once queue depth`: how many messages wait.
 
+use crate::aws::AwsArgs;
 use std::io::Write;
 
 use aws_sdk_sqs::types::QueueAttributeName;
-use charge_once::clients::Clients;
 use serde_json::json;
 
 use super::url_of;
@@ -24,10 +24,12 @@ pub(crate) struct Args {
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    aws: AwsArgs,
 }
 
 pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
-    let clients = Clients::load().await;
+    let clients = args.aws.clients().await?;
     let url = url_of(&clients, &args.queue).await?;
     let call = clients.sqs().get_queue_attributes().queue_url(&url).attribute_names(QueueAttributeName::All);
     let attributes = Box::pin(call.send()).await?.attributes.unwrap_or_default();

@@ -1,9 +1,9 @@
 //! `charge-once queue send`: a load generator.
 
+use crate::aws::AwsArgs;
 use std::{io::Write, time::Duration};
 
 use charge_once::{
-    clients::Clients,
     clock::Clock,
     local::generate::{Recipe, outgoing},
     queue::{EntryError, MAX_BATCH, Outgoing, Queue, QueueError, sqs::SqsQueue},
@@ -48,10 +48,12 @@ pub(crate) struct Args {
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    aws: AwsArgs,
 }
 
 pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
-    let clients = Clients::load().await;
+    let clients = args.aws.clients().await?;
     let url = url_of(&clients, &args.queue).await?;
     let fifo = QueueArn::of_url(&url).is_some_and(|queue| queue.is_fifo());
     let recipe = Recipe {
