@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use charge_once::{
     charge::{Alarm, Health, Step},
-    decision::{Code, Decision, RetryAfter, RetryReason},
+    decision::{Code, Decision, PoisonReason, RetryAfter, RetryReason},
     gateway::{
         secret::{Credential, Fetch, Secret},
         simulated::{Effect, Operation, Rule, Script},
@@ -35,6 +35,18 @@ async fn a_sticky_500_wedges_nothing() {
         }
         assert_eq!((shop.charges(), shop.entry().await.state), (1, State::Paid), "{rules:?}");
     }
+}
+
+/// A request that the provider refuses for what it says is not repeated for ever.
+#[tokio::test]
+async fn a_commit_that_is_refused_is_sealed_and_given_up() {
+    let script = Script::of([Rule::always(Effect::status(400)).on(Operation::Confirm)]);
+    let shop = Shop::two_phase("pm_card_visa", script).await;
+    let decision = shop.work(shop.ledger()).await.decision;
+    assert!(matches!(decision, Decision::Poison(PoisonReason::Declined(_))), "{decision:?}");
+    let cancelled = shop.provider.requests().iter().any(|it| it.operation == Some(Operation::Cancel));
+    assert!(cancelled, "sealed before it is given up");
+    assert_eq!((shop.charges(), shop.entry().await.state), (0, State::Declined));
 }
 
 #[tokio::test]
