@@ -29,7 +29,7 @@ pub struct Transport(Way);
 
 #[derive(Clone)]
 enum Way {
-    Pool(Pool),
+    Pool(Box<Pool>),
     Function(Arc<dyn Fn(Request<Full<Bytes>>) -> Answering + Send + Sync>),
 }
 
@@ -57,7 +57,7 @@ impl Transport {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)
             .build(https);
-        Ok(Self(Way::Pool(client)))
+        Ok(Self(Way::Pool(Box::new(client))))
     }
 
     /// A transport without sockets, for tests and simulations that decide what becomes of each request.

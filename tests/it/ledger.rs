@@ -21,7 +21,7 @@ async fn conformance() {
 
 #[tokio::test]
 async fn expressions_do_what_the_transitions_say() {
-    conformance::equivalence(&Table::create().await, 1, 1500).await;
+    conformance::equivalence(&Table::create().await, 1, 800).await;
 }
 
 #[tokio::test]

@@ -5,7 +5,13 @@
 //! breaks a rule is told by its choices and by what happened step by step. The step, the gateways with their
 //! parsing, the transitions and the simulated provider are those of the product; only sockets and the store behind
 //! the ledger are not.
-#![expect(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests"
+)]
 
 mod choices;
 mod owner;
@@ -80,7 +86,7 @@ async fn two_owners_and_one_fault() {
 
 #[tokio::test(start_paused = true)]
 async fn drawn_runs_with_many_faults() {
-    tokio::task::unconstrained(sample(Limits { faults: 4, switches: 6 }, 0..500)).await;
+    tokio::task::unconstrained(sample(Limits { faults: 4, switches: 6 }, 0..200)).await;
 }
 
 #[tokio::test(start_paused = true)]

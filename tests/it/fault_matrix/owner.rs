@@ -62,7 +62,7 @@ async fn stand(gate: &Gate, call: Call) -> Fault {
 /// A delivery at work.
 pub(super) struct Owner {
     gate: Gate,
-    work: Pin<Box<dyn Future<Output = Decision>>>,
+    work: Pin<Box<dyn Future<Output = Decision> + Send>>,
     pub(super) decision: Option<Decision>,
 }
 
@@ -85,7 +85,7 @@ impl Owner {
         let credential = Credential::fixed(Some(Secret::new("sk_test_1").unwrap()), clock.clone());
         let url = http::Uri::from_static("http://127.0.0.1");
         let delivery = delivery(&hands, sent_at, 1);
-        let work: Pin<Box<dyn Future<Output = Decision>>> = if scenario.one_shot {
+        let work: Pin<Box<dyn Future<Output = Decision> + Send>> = if scenario.one_shot {
             let gateway = HttpGateway::new(transport, url, credential, "default", clock);
             let step = OneShotCharge { desk, gateway, key_window: 20 * HOUR, look_up: LookUp::Off };
             Box::pin(async move { step.run(&order, &delivery).await.decision })

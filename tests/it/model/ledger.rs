@@ -22,17 +22,23 @@ pub(super) fn apply(rules: Rules, intent: &Intent, old: Option<Record>) -> Optio
 
 /// The write as it would be without the rule that was taken away.
 fn without(rules: Rules, intent: &Intent, old: &Entry) -> Option<Entry> {
-    match intent {
-        Intent::StoreHandle { mine, .. } if !rules.fence => {
-            let (owner, fence) = (mine.token.clone(), mine.fence);
-            intent.apply(Some(&Entry { owner, fence, state: State::Claimed, handle: None, ..old.clone() }))
-        }
-        Intent::ReplaceHandle { .. } if !rules.prepared => {
-            let new = intent.apply(Some(&Entry { state: State::Prepared, ..old.clone() }))?;
-            Some(Entry { state: old.state, ..new })
-        }
-        _ => None,
+    if let Intent::StoreHandle { mine, .. } = intent
+        && !rules.fence
+    {
+        let (owner, fence) = (mine.token.clone(), mine.fence);
+        return intent.apply(Some(&Entry {
+            owner,
+            fence,
+            state: State::Claimed,
+            handle: None,
+            ..old.clone()
+        }));
     }
+    if matches!(intent, Intent::ReplaceHandle { .. }) && !rules.prepared {
+        let new = intent.apply(Some(&Entry { state: State::Prepared, ..old.clone() }))?;
+        return Some(Entry { state: old.state, ..new });
+    }
+    None
 }
 
 pub(super) fn begin(owner: u8, attempt: u8, may_create: bool) -> Begin {

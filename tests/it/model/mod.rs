@@ -6,13 +6,7 @@
 //! cancels old handles by itself; a record that disappears once the order is old; a producer that asks again after
 //! a decline. With the rules no order is charged twice, or charged and recorded as declined. With one rule taken
 //! away at a time the search finds how, which shows that it can.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "tests"
-)]
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 mod ledger;
 mod search;
