@@ -1,4 +1,74 @@
 //! Charges every order of an SQS queue at most once and loses none.
+//!
+//! This is the library behind two binaries: `bootstrap`, the Lambda function, and `charge-once`, the command line
+//! that runs it on one machine. What it promises and how to deploy it is in `README.md`; why it is built like this
+//! is in `ARCHITECTURE.md`.
+//!
+//! # The flow
+//!
+//! ```text
+//! event -> record -> envelope -> order -> batch -> charge -> decision -> visibility, response
+//!                                                  |    |
+//!                                             ledger    gateway
+//! ```
+//!
+//! Imports point one way, and a test says so.
+//!
+//! # The layout
+//!
+//! | what comes in | |
+//! |---|---|
+//! | [`event`], [`record`] | the SQS event, read leniently; one delivery of one message |
+//! | [`envelope`] | the order inside a plain, SNS or EventBridge body |
+//! | [`order`], [`money`] | a valid order; an amount in minor units |
+//!
+//! | what is done | |
+//! |---|---|
+//! | [`batch`] | many records: lanes, concurrency, deadline, panics, breaker |
+//! | [`charge`] | one order, one decision; the only place that knows ledger and gateway together |
+//! | [`ledger`] | one record per order, written only under conditions; leases that are spent |
+//! | [`gateway`] | the providers, and what their answers prove |
+//!
+//! | what comes out | |
+//! |---|---|
+//! | [`decision`] | acknowledge, try again, or give up, and why |
+//! | [`visibility`], [`backoff`] | how long a failed message stays hidden |
+//! | [`queue`] | the calls to SQS, answered entry by entry; a queue in memory |
+//! | [`metrics`], [`telemetry`] | what can be seen of it |
+//!
+//! | around it | |
+//! |---|---|
+//! | `handler`, `response` | the Lambda shell and its answer (feature `lambda`) |
+//! | [`config`], `clients` | the settings, read once; the AWS clients |
+//! | [`clock`] | time as an argument |
+//! | `local` | Lambda, SQS, DynamoDB and a provider on loopback (feature `local`) |
+//! | `doctor` | a deployment held to the rules that no linter knows (feature `cli`) |
+//!
+//! # Another step than a charge
+//!
+//! Batches, lanes, retries and answers know nothing of charges: they run a [`charge::Step`].
+//!
+//! ```
+//! use charge_once::{
+//!     charge::{Delivery, Outcome, Step},
+//!     decision::{AckReason, Decision, RetryReason},
+//!     order::Order,
+//! };
+//!
+//! /// Books an order instead of charging it.
+//! struct Book<F>(F);
+//!
+//! impl<F: Fn(&str, i64) -> bool + Send + Sync> Step for Book<F> {
+//!     async fn run(&self, order: &Order, _delivery: &Delivery) -> Outcome {
+//!         let booked = (self.0)(order.id().as_str(), order.money().minor());
+//!         Outcome::of(match booked {
+//!             true => Decision::Ack(AckReason::Charged),
+//!             false => Decision::retry(RetryReason::Store),
+//!         })
+//!     }
+//! }
+//! ```
+
 pub mod backoff;
 pub mod batch;
 pub mod charge;

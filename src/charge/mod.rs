@@ -1,7 +1,7 @@
 //! One order -> one decision. The only place that knows the ledger and the gateway together.
 //!
 //! [`OneShotCharge`] and [`TwoPhaseCharge`] are the two algorithms; what they share (claiming the order, turning
-//! what the ledger says into a decision, recording the result) is the [`desk`]. Whatever fails, the rule is the
+//! what the ledger says into a decision, recording the result) is the `desk`. Whatever fails, the rule is the
 //! same: the message is acknowledged only when the ledger says so, and money is sent only under a lease.
 
 use std::{future::Future, time::Duration};
