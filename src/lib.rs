@@ -39,10 +39,11 @@
 //! | around it | |
 //! |---|---|
 //! | `handler`, `response` | the Lambda shell and its answer (feature `lambda`) |
-//! | [`config`], `clients` | the settings, read once; the AWS clients |
+//! | `worker`, `heartbeat`, [`report`] | the long-poll shell (feature `worker`); the line of one record |
+//! | [`config`], `clients`, `wiring` | the settings, read once; the AWS clients; both and the gateway put together |
 //! | [`clock`] | time as an argument |
 //! | `local` | Lambda, SQS, DynamoDB and a provider on loopback (feature `local`) |
-//! | `doctor` | a deployment held to the rules that no linter knows (feature `cli`) |
+//! | `redrive`, `doctor` | dead letters and the ledger; a deployment held to the rules that no linter knows (feature `cli`) |
 //!
 //! # Another step than a charge
 //!
