@@ -6,6 +6,7 @@ use charge_once::{
     clients::Clients,
     redrive::{DeadLetter, Filter, Group, Line, Stats},
 };
+use comfy_table::Table;
 use serde_json::{Value, json};
 
 use super::WalkArgs;
@@ -66,6 +67,22 @@ pub(super) async fn stats(
         writeln!(screen, "{:#}", json!({ "total": stats.total, "groups": Value::from_iter(groups) }))?;
         return Ok(Finding::Clean);
     }
+    if stats.total > 0 {
+        writeln!(screen, "{}", groups(&stats))?;
+    }
+    writeln!(screen, "{} messages; looking counted as one receive of each", stats.total)?;
+    let all = depth.visible.saturating_add(depth.in_flight);
+    if super::progress::count(stats.total) < all {
+        writeln!(
+            screen,
+            "SQS says there are about {all}: the rest is hidden by another reader, or waits behind others of its \
+             FIFO group"
+        )?;
+    }
+    Ok(Finding::Clean)
+}
+
+fn groups(stats: &Stats) -> Table {
     let mut rows = table(["reason", "messages", "oldest", "youngest", "receives", "ledger"]);
     for group in &stats.groups {
         let (lowest, highest) = group.receives;
@@ -78,16 +95,7 @@ pub(super) async fn stats(
             ledger(&group.ledger),
         ]);
     }
-    writeln!(screen, "{rows}\n{} messages; looking counted as one receive of each", stats.total)?;
-    let all = depth.visible.saturating_add(depth.in_flight);
-    if super::progress::count(stats.total) < all {
-        writeln!(
-            screen,
-            "SQS says there are about {all}: the rest is hidden by another reader, or waits behind others of its \
-             FIFO group"
-        )?;
-    }
-    Ok(Finding::Clean)
+    rows
 }
 
 pub(super) async fn peek(

@@ -7,9 +7,10 @@ use charge_once::{
     clients::Clients,
     clock::{Clock, Timestamp},
     decision::Code,
-    ledger::{Entry, Found, LeaseError, Ledger, Resolution, State, Verdict},
+    ledger::{Entry, Found, Intent, LeaseError, Ledger, Resolution, Verdict},
     order::OrderId,
 };
+use serde_json::json;
 
 use super::words;
 use crate::{CommandResult, Finding, aws::TableArg, screen::Screen};
@@ -69,14 +70,7 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
     if !args.confirm {
         return propose(args, ledger.get(&args.order_id).await?, now, json, screen);
     }
-    let resolution = Resolution {
-        fence: args.fence.unwrap_or_default(),
-        token: Random::System.token(),
-        by: Code::new(&format!("RESOLVED:{}", args.by)).as_str().to_owned(),
-        verdict: args.verdict(now),
-        now,
-    };
-    match ledger.resolve(&args.order_id, resolution).await {
+    match ledger.resolve(&args.order_id, args.resolution(args.fence.unwrap_or_default(), now)).await {
         Ok(entry) if json => writeln!(screen, "{:#}", words::record(&args.order_id, &entry))?,
         Ok(entry) => write!(screen, "{}", words::story(&args.order_id, &entry, now))?,
         Err(LeaseError::Lost(found)) => return Err(refused(args, &found).into()),
@@ -86,6 +80,16 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
 }
 
 impl Args {
+    fn resolution(&self, fence: u64, now: Timestamp) -> Resolution {
+        Resolution {
+            fence,
+            token: Random::System.token(),
+            by: Code::new(&format!("RESOLVED:{}", self.by)).as_str().to_owned(),
+            verdict: self.verdict(now),
+            now,
+        }
+    }
+
     fn verdict(&self, now: Timestamp) -> Verdict {
         let kept = Duration::from_secs(u64::from(self.record_days).saturating_mul(24 * 3600));
         let expires_at = now.plus(kept).as_secs();
@@ -98,29 +102,28 @@ impl Args {
         }
     }
 
-    fn decides(&self, entry: &Entry) -> bool {
-        match entry.state {
-            State::Held => true,
-            State::Declined => self.verdict.paid.is_some(),
-            State::Claimed | State::Prepared | State::Sent | State::Paid => false,
-        }
+    /// The record as the decision would leave it; `None` if it is not a person's to decide.
+    fn decided(&self, entry: &Entry, now: Timestamp) -> Option<Entry> {
+        Intent::Resolve(self.resolution(entry.fence, now)).apply(Some(entry))
     }
 }
 
 /// The dry run.
 fn propose(args: &Args, found: Found, now: Timestamp, json: bool, screen: &mut Screen) -> CommandResult {
-    let entry = match found {
-        Found::Entry(entry) if args.decides(&entry) => entry,
-        other @ (Found::Entry(_) | Found::Nothing | Found::Unreadable) => {
-            return Err(refused(args, &other).into());
-        }
+    let decided = match &found {
+        Found::Entry(entry) => args.decided(entry, now).map(|after| (entry, after)),
+        Found::Nothing | Found::Unreadable => None,
     };
+    let Some((entry, after)) = decided else { return Err(refused(args, &found).into()) };
     if json {
-        writeln!(screen, "{:#}", words::record(&args.order_id, &entry))?;
+        let [before, after] = [entry.as_ref(), &after].map(|entry| words::record(&args.order_id, entry));
+        writeln!(screen, "{:#}", json!({ "dry_run": true, "before": before, "after": after }))?;
         return Ok(Finding::Clean);
     }
-    write!(screen, "{}", words::story(&args.order_id, &entry, now))?;
-    writeln!(screen, "\nNothing was written. To write it: add --confirm --fence {}", entry.fence)?;
+    let order_id = &args.order_id;
+    writeln!(screen, "{order_id}, {}, is {}", words::amount(entry), words::state(entry, now))?;
+    writeln!(screen, "and would be {}", words::state(&after, now))?;
+    writeln!(screen, "Nothing was written. To write it: add --confirm --fence {}", entry.fence)?;
     Ok(Finding::Clean)
 }
 
@@ -129,7 +132,7 @@ fn refused(args: &Args, found: &Found) -> String {
     match found {
         Found::Nothing => format!("{order_id} has no record; nothing was written"),
         Found::Unreadable => format!("a later version wrote the record of {order_id}; nothing was written"),
-        Found::Entry(entry) if args.decides(entry) => format!(
+        Found::Entry(entry) if args.decided(entry, entry.state_changed_at).is_some() => format!(
             "the record of {order_id} has changed since you looked at it (fence {}); nothing was written. Look \
              again: charge-once ledger show {order_id}",
             entry.fence

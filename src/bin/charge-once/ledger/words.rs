@@ -60,7 +60,8 @@ pub(super) fn story(order_id: &OrderId, entry: &Entry, now: Timestamp) -> String
     line("since", &rfc3339(entry.state_changed_at));
     line("provider", &entry.provider);
     if let Some(message) = &entry.message_id {
-        line("message", &format!("{message}, received {} times", entry.receive_count));
+        let times = if entry.receive_count == 1 { "time" } else { "times" };
+        line("message", &format!("{message}, received {} {times}", entry.receive_count));
     }
     line("fence", &entry.fence.to_string());
     text
@@ -78,7 +79,8 @@ pub(super) fn amount(entry: &Entry) -> String {
     format!("{whole}{point}{fraction} {}", currency.code())
 }
 
-fn state(entry: &Entry, now: Timestamp) -> String {
+/// The state, and what it means.
+pub(super) fn state(entry: &Entry, now: Timestamp) -> String {
     let owned = match entry.lease_until {
         Some(until) if until > now => "; an owner works on it now",
         Some(_) | None => "",
