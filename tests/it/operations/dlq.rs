@@ -159,7 +159,8 @@ async fn a_letter_goes_where_sqs_says_it_came_from() {
     }
     bench.bury(&order("o-2"), None);
     assert_eq!(bench.depth("orders-dlq"), 2);
-    let output = bench.run(&["dlq", "redrive", "--confirm", "--json"]).await;
+    let mut command = bench.command(&["dlq", "redrive", "--confirm", "--json"]);
+    let output = command.env_remove("QUEUE_URL").output().await.unwrap();
     let moved: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(moved["sent"], 1);
     assert_eq!(moved["no_source"].as_array().unwrap().len(), 1, "nobody knows where o-2 came from");

@@ -28,6 +28,7 @@ mod dlq;
 mod doctor;
 mod ledger;
 mod native;
+mod runbook;
 
 const TABLE: &str = "ledger";
 const RULES: OrderRules = OrderRules { default_currency: None, max_amount_minor: i64::MAX };
@@ -69,8 +70,15 @@ impl Bench {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_charge-once"));
+        self.environment(command.args(args));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command
-            .args(args)
+    }
+
+    /// What an operator has set before typing.
+    fn environment(&self, command: &mut Command) {
+        let orders = self.dlq.replace("-dlq", "");
+        command
             .env("AWS_ENDPOINT_URL_SQS", self.sqs.url())
             .env("AWS_ENDPOINT_URL_DYNAMODB", self.dynamodb.url())
             .env("AWS_ACCESS_KEY_ID", "test")
@@ -79,14 +87,11 @@ impl Bench {
             .env("AWS_EC2_METADATA_DISABLED", "true")
             .env("LEDGER_TABLE", TABLE)
             .env("DLQ_URL", self.sqs.queue_url(self.dlq))
-            .env("USER", "alex")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        command
+            .env("QUEUE_URL", self.sqs.queue_url(&orders))
+            .env("USER", "alex");
     }
 
+    /// Runs the command to its end.
     async fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().await.unwrap()
     }
