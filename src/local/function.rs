@@ -43,9 +43,10 @@ pub enum FunctionError {
 /// A running function; killed when dropped.
 #[derive(Debug)]
 pub struct Function {
+    process: Option<u32>,
     kill: Arc<Notify>,
     ended: watch::Receiver<bool>,
-    _supervisor: JoinSet<()>,
+    supervisor: JoinSet<()>,
 }
 
 impl Function {
@@ -71,6 +72,7 @@ impl Function {
         let mut polls = runtime.polls();
         polls.mark_unchanged();
         let child = spawn(bootstrap, environment, log)?;
+        let process = child.id();
         let kill = Arc::new(Notify::new());
         let (ending, mut ended) = watch::channel(false);
         let mut supervisor = JoinSet::new();
@@ -82,7 +84,7 @@ impl Function {
             }
         });
         if ready.await.unwrap_or(false) {
-            return Ok(Self { kill, ended, _supervisor: supervisor });
+            return Ok(Self { process, kill, ended, supervisor });
         }
         Err(FunctionError::Init(last_words(&runtime, log)))
     }
@@ -92,11 +94,18 @@ impl Function {
         *self.ended.borrow()
     }
 
-    /// Kills the process (SIGKILL) and waits until it is gone.
+    /// Kills the process (SIGKILL) and waits until it is gone and its invocations have failed.
     pub async fn kill(mut self) {
         self.kill.notify_one();
-        // An error means that the supervisor is gone, and the process with it.
-        drop(self.ended.wait_for(|ended| *ended).await);
+        self.supervisor.join_next().await;
+    }
+
+    /// The most memory the process has held so far, in bytes; `None` where the system does not tell.
+    pub fn peak_memory(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process?)).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        kibibytes.checked_mul(1024)
     }
 }
 

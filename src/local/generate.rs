@@ -1,4 +1,4 @@
-//! Makes SQS events of any size: true digests, FIFO attributes, duplicates and poison as asked for.
+//! Makes SQS events and messages of any number: true digests, FIFO attributes, duplicates and poison as asked for.
 
 use serde_json::{Map, Value, json};
 
@@ -19,10 +19,30 @@ pub struct Recipe {
     pub seed: u64,
 }
 
+/// One message, as a producer would send it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// The text.
+    pub body: String,
+    /// The order in it; `None` for poison.
+    pub order_id: Option<String>,
+    /// The message group, where the queue is FIFO: the customer.
+    pub group: String,
+}
+
+/// How many customers the orders of an event come from.
+const CUSTOMERS: u32 = 20;
+
 /// An event after `recipe`, sent at `now`.
 pub fn event(recipe: &Recipe, now: Timestamp) -> Value {
-    let mut maker = Maker { rng: fastrand::Rng::with_seed(recipe.seed), recipe, now, bodies: Vec::new() };
-    json!({ "Records": (1..=recipe.count).map(|number| maker.record(number)).collect::<Vec<_>>() })
+    let mut maker = Maker::new(recipe, CUSTOMERS);
+    json!({ "Records": (1..=recipe.count).map(|number| maker.record(number, now)).collect::<Vec<_>>() })
+}
+
+/// The messages after `recipe`, from so many `customers`. A repeated order has the group of its first message.
+pub fn messages(recipe: &Recipe, customers: u32) -> impl Iterator<Item = Generated> {
+    let mut maker = Maker::new(recipe, customers);
+    (1..=recipe.count).map(move |number| maker.message(number))
 }
 
 /// An event of one record with `body`, sent at `now`; the identifiers come from `seed`.
@@ -52,36 +72,45 @@ pub fn outgoing(recipe: &Recipe, now: Timestamp) -> impl Iterator<Item = Outgoin
 struct Maker<'a> {
     rng: fastrand::Rng,
     recipe: &'a Recipe,
-    now: Timestamp,
-    bodies: Vec<String>,
+    customers: u32,
+    orders: Vec<Generated>,
 }
 
-impl Maker<'_> {
-    fn record(&mut self, number: u32) -> Value {
-        let customer = self.rng.u32(1..=20);
-        let body = self.body(number, customer);
-        let group = format!("cus_{customer:02}");
-        record(&body, self.recipe.fifo.then_some(&group), number, self.now, &mut self.rng)
+impl<'a> Maker<'a> {
+    fn new(recipe: &'a Recipe, customers: u32) -> Self {
+        let rng = fastrand::Rng::with_seed(recipe.seed);
+        Self { rng, recipe, customers: customers.max(1), orders: Vec::new() }
     }
 
-    fn body(&mut self, number: u32, customer: u32) -> String {
+    fn record(&mut self, number: u32, now: Timestamp) -> Value {
+        let Generated { body, group, .. } = self.message(number);
+        record(&body, self.recipe.fifo.then_some(&group), number, now, &mut self.rng)
+    }
+
+    fn message(&mut self, number: u32) -> Generated {
+        let group = format!("cus_{:02}", self.rng.u32(1..=self.customers));
         let lot = self.rng.u8(0..100);
         if lot < self.recipe.poison_percent {
-            return self.poison(number);
+            return Generated { body: self.poison(number), order_id: None, group };
         }
         let poison_or_duplicate = self.recipe.poison_percent.saturating_add(self.recipe.duplicates_percent);
         if lot < poison_or_duplicate
-            && let Some(earlier) = self.rng.choice(&self.bodies)
+            && let Some(earlier) = self.rng.choice(&self.orders)
         {
             return earlier.clone();
         }
+        let order = self.order(number, group);
+        self.orders.push(order.clone());
+        order
+    }
+
+    fn order(&mut self, number: u32, group: String) -> Generated {
+        let order_id = format!("gen-{}-{number:05}", self.recipe.seed);
         let (units, cents) = (self.rng.u32(1..500), self.rng.u32(0..100));
         let body = format!(
-            r#"{{"order_id":"gen-{}-{number:05}","amount":{units}.{cents:02},"currency":"EUR","customer":"cus_{customer:02}","payment_method":"pm_card_visa"}}"#,
-            self.recipe.seed
+            r#"{{"order_id":"{order_id}","amount":{units}.{cents:02},"currency":"EUR","customer":"{group}","payment_method":"pm_card_visa"}}"#,
         );
-        self.bodies.push(body.clone());
-        body
+        Generated { body, order_id: Some(order_id), group }
     }
 
     /// One of the ways an order is unusable.
@@ -178,6 +207,24 @@ mod tests {
         assert!(records.is_sorted_by(|a, b| sequence(a) < sequence(b)));
         assert!(records.iter().all(|record| record["attributes"]["MessageGroupId"].is_string()));
         assert!(records.iter().all(|record| record["eventSourceARN"].as_str().unwrap().ends_with(".fifo")));
+    }
+
+    #[test]
+    fn messages_are_those_of_the_event() {
+        let bodies: Vec<_> = messages(&RECIPE, CUSTOMERS).map(|message| message.body).collect();
+        let event = records(&RECIPE);
+        assert_eq!(bodies.len(), event.len());
+        assert_eq!(bodies[0], event[0]["body"]);
+    }
+
+    #[test]
+    fn a_repeated_order_stays_in_its_group() {
+        let mut group_of = std::collections::BTreeMap::new();
+        for message in messages(&RECIPE, 5) {
+            let Some(order_id) = message.order_id else { continue };
+            let group = group_of.entry(order_id).or_insert_with(|| message.group.clone());
+            assert_eq!(*group, message.group);
+        }
     }
 
     #[test]

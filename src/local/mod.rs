@@ -4,15 +4,19 @@
 //! events, an embedded [`dynamodb`] keeps the ledger, a simulated provider takes the money, the [`sqs_endpoint`]
 //! serves queues and notes the visibility changes. The [`function`] itself is the real `bootstrap` as a child
 //! process, wired by its [`environment`] only. [`stack`] starts all of it, [`answer`] reads what the function
-//! answers as AWS does.
+//! answers as AWS does, and the [`mapping`] feeds it from a queue. A [`rehearsal`] runs generated orders through all
+//! of it until the queue is empty; the [`audit`] then looks for every order.
 
 pub mod answer;
+pub mod audit;
 pub mod dynamodb;
 pub mod environment;
 pub mod function;
 pub mod generate;
 pub mod invoke_api;
 pub mod log;
+pub mod mapping;
+pub mod rehearsal;
 pub mod runtime_api;
 pub mod sample;
 pub mod sqs_endpoint;

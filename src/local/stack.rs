@@ -5,7 +5,10 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io,
     path::PathBuf,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -136,6 +139,7 @@ pub struct Stack {
     queue: SqsEndpoint,
     log: Log,
     function: Mutex<Option<Function>>,
+    peak_memory: AtomicU64,
 }
 
 impl Stack {
@@ -172,6 +176,7 @@ impl Stack {
             queue,
             log: Log::create().map_err(StackError::io("a temporary file"))?,
             function: Mutex::new(None),
+            peak_memory: AtomicU64::new(0),
         };
         stack.ensure_running().await?;
         Ok(stack)
@@ -211,9 +216,24 @@ impl Stack {
 
     /// Kills the function's process; the next invocation starts a new one.
     pub async fn kill_function(&self) {
-        if let Some(function) = self.function.lock().await.take() {
-            function.kill().await;
-        }
+        self.kill(&mut *self.function.lock().await).await;
+    }
+
+    /// Kills the function's process (SIGKILL) and starts a new one, before any further invocation.
+    ///
+    /// # Errors
+    /// The function does not start again.
+    pub async fn restart_function(&self) -> Result<(), StackError> {
+        let mut function = self.function.lock().await;
+        self.kill(&mut function).await;
+        self.start_function(&mut function).await
+    }
+
+    /// The most memory that any of the function's processes has held, in bytes; `None` where the system does not
+    /// tell.
+    pub async fn peak_memory(&self) -> Option<u64> {
+        self.note_memory(self.function.lock().await.as_ref());
+        Some(self.peak_memory.load(Ordering::Relaxed)).filter(|peak| *peak > 0)
     }
 
     /// Every charge that moved money since the start.
@@ -268,9 +288,26 @@ impl Stack {
     async fn ensure_running(&self) -> Result<(), StackError> {
         let mut function = self.function.lock().await;
         if function.as_ref().is_none_or(Function::has_ended) {
-            let runtime = Arc::clone(&self.runtime);
-            *function = Some(Function::start(&self.bootstrap, &self.environment, &self.log, runtime).await?);
+            self.start_function(&mut function).await?;
         }
         Ok(())
+    }
+
+    async fn start_function(&self, function: &mut Option<Function>) -> Result<(), StackError> {
+        let runtime = Arc::clone(&self.runtime);
+        *function = Some(Function::start(&self.bootstrap, &self.environment, &self.log, runtime).await?);
+        Ok(())
+    }
+
+    async fn kill(&self, function: &mut Option<Function>) {
+        self.note_memory(function.as_ref());
+        if let Some(function) = function.take() {
+            function.kill().await;
+        }
+    }
+
+    fn note_memory(&self, function: Option<&Function>) {
+        let peak = function.and_then(Function::peak_memory).unwrap_or_default();
+        self.peak_memory.fetch_max(peak, Ordering::Relaxed);
     }
 }

@@ -14,6 +14,7 @@ mod local_mode;
 mod model;
 mod operations;
 mod queue;
+mod rehearsal;
 mod situations;
 mod support;
 mod template;

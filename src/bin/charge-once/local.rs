@@ -1,5 +1,6 @@
-//! `charge-once local`: the deployed binary on this machine, fed with event files.
+//! `charge-once local`: the deployed binary on this machine, fed with event files or from a queue.
 
+mod rehearse;
 mod serve;
 
 use std::{
@@ -18,6 +19,7 @@ use charge_once::{
     local::{
         environment::Provider,
         function::Function,
+        rehearsal::{self, Rehearsal},
         sample::{self, Sample, freshened, without_bom},
         stack::{Stack, StackConfig},
     },
@@ -36,10 +38,11 @@ Examples:
   charge-once local order.json --twice              a redelivery charges nothing
   charge-once local --faults timeout-after-charge=50%,decline=10%
   charge-once local --serve                         aws lambda invoke, cargo lambda invoke
+  charge-once local --queue 2000 --faults mixed --duplicates 5% --poison 1% --kill-every 2s
 
 Exit codes:
-  0  every event was answered and no order was charged twice
-  1  an event failed, an order was charged twice, or local mode could not start
+  0  every event was answered and no order was charged twice; with --queue, none was lost either
+  1  an event failed, an order was charged twice or lost, or local mode could not start
   2  the command line could not be read";
 
 /// Run the deployed binary here, with nothing but this machine: no AWS, no Docker, no account
@@ -62,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Keep the function up and answer the Lambda Invoke API until Ctrl-C
-    #[arg(long, conflicts_with_all = ["events", "twice", "json"])]
+    #[arg(long, conflicts_with_all = ["events", "twice", "json", "queue"])]
     serve: bool,
     /// The loopback port of --serve, 0 for a free one; 9000 is where cargo-lambda looks
     #[arg(long, default_value_t = 9000, requires = "serve")]
@@ -70,15 +73,17 @@ pub(crate) struct Args {
     /// One JSON document instead of tables
     #[arg(long)]
     json: bool,
-    /// Which of the provider's contracts the function speaks
-    #[arg(long, value_enum, default_value_t = Gateway::Http)]
-    gateway: Gateway,
+    /// Which of the provider's contracts the function speaks; http unless told, stripe with --queue
+    #[arg(long, value_enum)]
+    gateway: Option<Gateway>,
     /// A setting of the function, such as `MAX_RECEIVE_COUNT=5`; may be given several times
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
     /// The function's binary; beside this executable unless told
     #[arg(long, value_name = "PATH", env = "CHARGE_ONCE_BOOTSTRAP")]
     bootstrap: Option<PathBuf>,
+    #[command(flatten)]
+    rehearse: rehearse::RehearsalArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -89,10 +94,23 @@ enum Gateway {
     Stripe,
 }
 
+impl From<Gateway> for Provider {
+    fn from(gateway: Gateway) -> Self {
+        match gateway {
+            Gateway::Http => Self::Http,
+            Gateway::Stripe => Self::Stripe,
+        }
+    }
+}
+
 /// The function's timeout, as `template.yaml` sets it.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
+    if let Some(rehearsal) = args.rehearse.rehearsal() {
+        let stack = Stack::start(config_of(&args, &rehearsal)?).await?;
+        return rehearse::rehearse(&stack, &rehearsal, args.json, screen).await;
+    }
     let events = if args.events.is_empty() { sample::all() } else { read(&args.events)? };
     let stack = Stack::start(config(&args)?).await?;
     if args.serve {
@@ -112,16 +130,23 @@ fn config(args: &Args) -> Result<StackConfig, Box<dyn Error + Send + Sync>> {
     let bootstrap = args.bootstrap.clone().map_or_else(Function::beside_this_executable, Ok)?;
     Ok(StackConfig {
         bootstrap,
-        provider: match args.gateway {
-            Gateway::Http => Provider::Http,
-            Gateway::Stripe => Provider::Stripe,
-        },
+        provider: args.gateway.unwrap_or(Gateway::Http).into(),
         script: args.faults.clone().unwrap_or_default(),
         data: args.data.clone(),
         settings: args.settings.iter().cloned().collect::<BTreeMap<_, _>>(),
         timeout: FUNCTION_TIMEOUT,
         clock: Clock::system(),
     })
+}
+
+/// Two phases unless told otherwise: one-shot charges are at most once only as long as the provider keeps its
+/// idempotency keys, and the mixed faults make it forget them.
+fn config_of(args: &Args, rehearsal: &Rehearsal) -> Result<StackConfig, Box<dyn Error + Send + Sync>> {
+    let config = config(args)?;
+    let mut settings = rehearsal.settings();
+    settings.extend(config.settings);
+    let provider = args.gateway.unwrap_or(Gateway::Stripe).into();
+    Ok(StackConfig { settings, provider, timeout: rehearsal::FUNCTION_TIMEOUT, ..config })
 }
 
 async fn deliver(

@@ -40,6 +40,13 @@ pub struct Depth {
     pub delayed: usize,
 }
 
+impl Depth {
+    /// Every message the queue holds.
+    pub fn total(self) -> usize {
+        self.visible.saturating_add(self.in_flight).saturating_add(self.delayed)
+    }
+}
+
 /// One queue.
 #[derive(Debug)]
 pub(super) struct QueueState {

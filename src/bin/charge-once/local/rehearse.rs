@@ -1,0 +1,135 @@
+//! `charge-once local --queue N`: generated orders through a queue, retries, kills and all, and what became of them.
+
+mod table;
+
+use std::{io::Write, time::Duration};
+
+use charge_once::local::{
+    generate::Recipe,
+    mapping::Counts,
+    rehearsal::{Rehearsal, Rehearsed},
+    stack::Stack,
+};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::{CommandResult, Finding, screen::Screen};
+
+/// How often the progress bar moves.
+const TICK: Duration = Duration::from_millis(200);
+
+/// What `--queue` needs to know.
+#[derive(Debug, clap::Args)]
+pub(super) struct RehearsalArgs {
+    /// Send N generated orders through an in-memory SQS queue and its event source mapping, until it is empty
+    #[arg(long, value_name = "N", conflicts_with_all = ["events", "twice", "data"], value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    queue: Option<u32>,
+    /// The queue is FIFO, one message group for about ten orders
+    #[arg(long, requires = "queue")]
+    fifo: bool,
+    /// Kill the function's process (SIGKILL) again and again after this time, such as 2s or 500ms
+    #[arg(long, requires = "queue", value_name = "TIME", value_parser = time)]
+    kill_every: Option<Duration>,
+    /// How many of a hundred messages repeat an earlier order, such as 5%
+    #[arg(long, requires = "queue", value_name = "PERCENT", default_value = "0%", value_parser = percent)]
+    duplicates: u8,
+    /// How many of a hundred messages hold no usable order, such as 1%
+    #[arg(long, requires = "queue", value_name = "PERCENT", default_value = "0%", value_parser = percent)]
+    poison: u8,
+    /// The same seed makes the same orders
+    #[arg(long, requires = "queue", default_value_t = 1)]
+    seed: u64,
+    /// How many batches run at once
+    #[arg(long, requires = "queue", value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    batches: u16,
+}
+
+impl RehearsalArgs {
+    /// `None` without `--queue`.
+    pub(super) fn rehearsal(&self) -> Option<Rehearsal> {
+        let recipe = Recipe {
+            count: self.queue?,
+            fifo: self.fifo,
+            duplicates_percent: self.duplicates,
+            poison_percent: self.poison,
+            seed: self.seed,
+        };
+        Some(Rehearsal { recipe, kill_every: self.kill_every, concurrency: self.batches })
+    }
+}
+
+pub(super) async fn rehearse(
+    stack: &Stack,
+    rehearsal: &Rehearsal,
+    json: bool,
+    screen: &mut Screen,
+) -> CommandResult {
+    let counts = Counts::default();
+    let rehearsed = tokio::select! {
+        rehearsed = rehearsal.run(stack, &counts) => rehearsed?,
+        never = show_progress(stack, rehearsal, &counts) => match never {},
+    };
+    if json {
+        writeln!(screen, "{:#}", table::to_json(&rehearsed))?;
+    } else {
+        writeln!(screen, "{}", table::Rows(&rehearsed))?;
+    }
+    Ok(finding(&rehearsed))
+}
+
+fn finding(rehearsed: &Rehearsed) -> Finding {
+    if rehearsed.audit.is_sound() { Finding::Clean } else { Finding::Wrong }
+}
+
+/// Draws how far the queue is; only where standard error is a terminal.
+async fn show_progress(stack: &Stack, rehearsal: &Rehearsal, counts: &Counts) -> std::convert::Infallible {
+    let style = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} settled, {msg}");
+    let bar = ProgressBar::new(rehearsal.recipe.count.into());
+    let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let bar = Erased(bar);
+    let mut tick = tokio::time::interval(TICK);
+    loop {
+        tick.tick().await;
+        let left = stack.queues().depth(rehearsal.queue()).map_or(0, |depth| depth.total());
+        let left = u64::try_from(left).unwrap_or(u64::MAX);
+        bar.0.set_position(u64::from(rehearsal.recipe.count).saturating_sub(left));
+        bar.0.set_message(format!("{} deliveries, {} crashed batches", counts.deliveries(), counts.failed()));
+    }
+}
+
+/// A progress bar that leaves nothing on the screen.
+struct Erased(ProgressBar);
+
+impl Drop for Erased {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn percent(text: &str) -> Result<u8, &'static str> {
+    let digits = text.strip_suffix('%').unwrap_or(text);
+    digits.parse().ok().filter(|percent| *percent <= 100).ok_or("write a whole number from 0% to 100%")
+}
+
+fn time(text: &str) -> Result<Duration, &'static str> {
+    let parse = |digits: &str| digits.parse().ok().filter(|number| *number > 0);
+    let time = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(digits), _) => parse(digits).map(Duration::from_millis),
+        (None, Some(digits)) => parse(digits).map(Duration::from_secs),
+        (None, None) => None,
+    };
+    time.ok_or("write a time such as 2s or 500ms")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_and_times_are_read_as_people_write_them() {
+        assert_eq!((percent("5%"), percent("5"), percent("100%")), (Ok(5), Ok(5), Ok(100)));
+        assert!(["", "%", "101%", "1.5%", "-1"].iter().all(|text| percent(text).is_err()));
+        assert_eq!(time("2s"), Ok(Duration::from_secs(2)));
+        assert_eq!(time("500ms"), Ok(Duration::from_millis(500)));
+        assert!(["", "2", "0s", "s", "1m", "ms"].iter().all(|text| time(text).is_err()));
+    }
+}
