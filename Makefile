@@ -32,7 +32,7 @@ check: ## format, lints, documentation, licences and what the Lambda binary link
 		echo "$(CARGO) deny check bans licenses sources"; $(CARGO) deny --all-features check bans licenses sources; \
 	else echo "cargo-deny is not installed: licences and sources not checked (see CONTRIBUTING.md)"; fi
 
-peers: ## put template and binary before AWS's validators and an emulator (needs python3; installs into .tools)
+peers: ## put template, binary and Stripe gateway before third parties (needs python3, npm; installs into .tools)
 	scripts/peers
 
 bench: ## measure what the README claims about speed, into docs/performance.md (python3 adds Powertools to compare)

@@ -1,6 +1,8 @@
 //! The five situations in which a lease and an idempotency key alone charge twice, each through the real binary,
 //! with a one-shot and with a two-phase provider. One charge each.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use charge_once::{
@@ -17,7 +19,7 @@ use tokio::task::JoinSet;
 
 use self::proxy::LossyProxy;
 
-mod proxy;
+pub(crate) mod proxy;
 
 const BOTH: [Provider; 2] = [Provider::Http, Provider::Stripe];
 

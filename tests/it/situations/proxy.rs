@@ -8,6 +8,7 @@ use std::sync::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::Notify,
     task::JoinSet,
 };
 
@@ -24,6 +25,7 @@ struct Shared {
     /// The text in a request whose reply is lost, and which of them.
     lose: Mutex<Option<(String, usize)>>,
     lost: AtomicUsize,
+    losing: Notify,
 }
 
 impl LossyProxy {
@@ -48,6 +50,11 @@ impl LossyProxy {
     /// Loses the reply to the `nth` request, from 1, that contains `text`.
     pub(crate) fn lose_reply_to(&self, text: &str, nth: usize) {
         *self.shared.lose.lock().unwrap() = Some((text.to_owned(), nth));
+    }
+
+    /// Waits until a reply has been lost.
+    pub(crate) async fn has_lost(&self) {
+        self.shared.losing.notified().await;
     }
 
     pub(crate) fn lost(&self) -> usize {
@@ -82,6 +89,7 @@ async fn pass_on(mut client: TcpStream, upstream: String, shared: Arc<Shared>) {
                 Ok(count) if count > 0 => {
                     if is_lost(&std::mem::take(&mut request), &shared) {
                         shared.lost.fetch_add(1, Ordering::SeqCst);
+                        shared.losing.notify_one();
                         return;
                     }
                     if client.write_all(&from_server[..count]).await.is_err() { return }
