@@ -30,6 +30,18 @@ pub struct Generated {
     pub group: String,
 }
 
+impl Generated {
+    /// The message to send; with a `deduplication_id` to a FIFO queue.
+    pub fn outgoing(self, deduplication_id: Option<String>) -> Outgoing {
+        Outgoing {
+            body: self.body,
+            group: deduplication_id.is_some().then(|| MessageGroupId::new(self.group)).flatten(),
+            deduplication_id,
+            ..Outgoing::default()
+        }
+    }
+}
+
 /// How many customers the orders of an event come from.
 const CUSTOMERS: u32 = 20;
 
@@ -55,18 +67,10 @@ pub fn event_of(body: &str, fifo: bool, seed: u64, now: Timestamp) -> Value {
 /// because its deduplication id repeats: duplicates are messages of their own.
 pub fn outgoing(recipe: &Recipe, now: Timestamp) -> impl Iterator<Item = Outgoing> {
     let salt = now.as_millis();
-    let mut maker = Maker { rng: fastrand::Rng::with_seed(recipe.seed), recipe, now, bodies: Vec::new() };
-    (1..=recipe.count).map(move |number| {
-        let customer = maker.rng.u32(1..=20);
-        let body = maker.body(number, customer);
-        let fifo = maker.recipe.fifo;
-        Outgoing {
-            body,
-            group: fifo.then(|| MessageGroupId::new(format!("cus_{customer:02}"))).flatten(),
-            deduplication_id: fifo.then(|| format!("{salt}-{number}")),
-            ..Outgoing::default()
-        }
-    })
+    let send = move |(number, message): (usize, Generated)| {
+        message.outgoing(recipe.fifo.then(|| format!("{salt}-{number}")))
+    };
+    messages(recipe, CUSTOMERS).enumerate().map(send)
 }
 
 struct Maker<'a> {

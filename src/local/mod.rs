@@ -21,3 +21,4 @@ pub mod runtime_api;
 pub mod sample;
 pub mod sqs_endpoint;
 pub mod stack;
+pub mod worker_process;

@@ -3,10 +3,16 @@
 //! They are sent, delivered through the event source mapping to the real function, retried and dead-lettered, while
 //! the function is killed now and then.
 
-use std::{collections::BTreeMap, convert::Infallible, time::Duration};
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use bytes::Bytes;
-use tokio::time::Instant;
+use tokio::time::{Instant, interval};
 
 use crate::{
     local::{
@@ -16,12 +22,12 @@ use crate::{
         mapping::{Counts, Invoke, Mapping, MappingError},
         runtime_api::InvocationOutcome,
         stack::{DEAD_LETTER_QUEUES, Stack, StackError},
+        worker_process::{WorkerCommand, WorkerProcess},
     },
     queue::{
-        Outgoing, Receive,
+        Receive,
         memory::{MemoryQueues, QueueSettings, RedrivePolicy, SqsError},
     },
-    record::MessageGroupId,
 };
 
 /// The function's timeout in a rehearsal.
@@ -39,8 +45,17 @@ pub struct Rehearsal {
     pub recipe: Recipe,
     /// How often the function's process is killed with SIGKILL.
     pub kill_every: Option<Duration>,
-    /// How many batches run at once.
+    /// How many batches run at once; with a worker, how many receives.
     pub concurrency: u16,
+}
+
+/// Who works on the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Consumer {
+    /// The Lambda function behind the event source mapping.
+    Function,
+    /// `charge-once worker`, this binary.
+    Worker(PathBuf),
 }
 
 /// What happened.
@@ -77,6 +92,12 @@ pub enum RehearsalError {
     /// A queue refused.
     #[error(transparent)]
     Queue(#[from] SqsError),
+    /// The worker's process cannot be started or killed.
+    #[error("the worker's process cannot be started or killed")]
+    Worker(#[source] io::Error),
+    /// The worker ended by itself.
+    #[error("the worker ended by itself: {0}")]
+    WorkerEnded(String),
 }
 
 impl From<MappingError<StackError>> for RehearsalError {
@@ -121,36 +142,80 @@ impl Rehearsal {
     /// # Errors
     /// The function does not start, or a stand-in fails. Orders lost or charged twice are no error; the audit
     /// names them.
-    pub async fn run(&self, stack: &Stack, counts: &Counts) -> Result<Rehearsed, RehearsalError> {
+    pub async fn run(
+        &self,
+        stack: &Stack,
+        consumer: &Consumer,
+        counts: &Counts,
+    ) -> Result<Rehearsed, RehearsalError> {
         let sent = self.send(stack.queues())?;
+        let begun = Instant::now();
+        let Consumed { kills, peak_memory } = match consumer {
+            Consumer::Function => self.through_function(stack, counts).await?,
+            Consumer::Worker(charge_once) => self.through_worker(stack, charge_once).await?,
+        };
+        let took = begun.elapsed();
+        let decisions = decisions(&stack.take_log()?);
+        let dead = drain(stack.queues(), self.dead_letter_queue()).await?;
+        let evidence =
+            Evidence { sent: &sent, charges: &stack.charges(), ledger: &stack.ledger()?, dead: &dead };
+        Ok(Rehearsed {
+            messages: sent.len(),
+            deliveries: match consumer {
+                Consumer::Function => counts.deliveries(),
+                Consumer::Worker(_) => decisions.values().fold(0, |sum, count| sum.saturating_add(*count)),
+            },
+            invocations: counts.invocations(),
+            failed: counts.failed(),
+            kills,
+            decisions,
+            dead: dead.len(),
+            audit: Audit::of(&evidence, self.recipe.fifo),
+            took,
+            peak_memory,
+        })
+    }
+
+    async fn through_function(&self, stack: &Stack, counts: &Counts) -> Result<Consumed, RehearsalError> {
         let mapping = Mapping {
             queues: stack.queues(),
             queue: self.queue(),
             batch_size: 10,
             concurrency: self.concurrency.into(),
         };
-        let begun = Instant::now();
         let mut kills = 0;
         tokio::select! {
             result = mapping.run_until_empty(stack, counts) => result?,
             result = self.kill_now_and_then(stack, &mut kills) => match result? {},
         }
-        let took = begun.elapsed();
-        let dead = drain(stack.queues(), self.dead_letter_queue()).await?;
-        let evidence =
-            Evidence { sent: &sent, charges: &stack.charges(), ledger: &stack.ledger()?, dead: &dead };
-        Ok(Rehearsed {
-            messages: sent.len(),
-            deliveries: counts.deliveries(),
-            invocations: counts.invocations(),
-            failed: counts.failed(),
-            kills,
-            decisions: decisions(&stack.take_log()?),
-            dead: dead.len(),
-            audit: Audit::of(&evidence, self.recipe.fifo),
-            took,
-            peak_memory: stack.peak_memory().await,
-        })
+        Ok(Consumed { kills, peak_memory: stack.peak_memory().await })
+    }
+
+    async fn through_worker(&self, stack: &Stack, charge_once: &Path) -> Result<Consumed, RehearsalError> {
+        let command = WorkerCommand {
+            charge_once: charge_once.to_owned(),
+            queue: self.queue(),
+            loops: self.concurrency,
+            visibility: VISIBILITY,
+        };
+        let mut worker = command.start(stack).map_err(RehearsalError::Worker)?;
+        let mut consumed = Consumed::default();
+        let (mut look, mut kill) = (interval(LOOK), interval(self.kill_every.unwrap_or(Duration::MAX)));
+        kill.reset();
+        while stack.queues().depth(self.queue())?.total() > 0 {
+            tokio::select! {
+                _ = look.tick() => {}
+                result = worker.ended() => return Err(gave_up(stack, result)?),
+                _ = kill.tick(), if self.kill_every.is_some() => {
+                    consumed.note(&worker);
+                    worker.kill().await.map_err(RehearsalError::Worker)?;
+                    worker = command.start(stack).map_err(RehearsalError::Worker)?;
+                    consumed.kills = consumed.kills.saturating_add(1);
+                }
+            }
+        }
+        consumed.note(&worker);
+        Ok(consumed)
     }
 
     /// The name of the queue the orders go through.
@@ -173,20 +238,12 @@ impl Rehearsal {
         queues.create(self.queue(), settings)?;
         let groups = self.recipe.count.div_euclid(ORDERS_PER_GROUP);
         let sent: Vec<Generated> = generate::messages(&self.recipe, groups).collect();
-        for (number, message) in sent.iter().enumerate() {
-            queues.send_one(self.queue(), self.outgoing(message, number))?;
+        for (number, message) in sent.iter().cloned().enumerate() {
+            // A producer that sends an order again gives it a new id, or the queue would drop it.
+            let deduplication_id = self.recipe.fifo.then(|| number.to_string());
+            queues.send_one(self.queue(), message.outgoing(deduplication_id))?;
         }
         Ok(sent)
-    }
-
-    fn outgoing(&self, message: &Generated, number: usize) -> Outgoing {
-        Outgoing {
-            body: message.body.clone(),
-            group: MessageGroupId::new(message.group.as_str()).filter(|_| self.recipe.fifo),
-            // A producer that sends an order again gives it a new one, or the queue would drop it.
-            deduplication_id: self.recipe.fifo.then(|| number.to_string()),
-            ..Outgoing::default()
-        }
     }
 
     async fn kill_now_and_then(&self, stack: &Stack, kills: &mut u64) -> Result<Infallible, StackError> {
@@ -198,6 +255,29 @@ impl Rehearsal {
         }
     }
 }
+
+/// What a consumer had to bear, and what it took.
+#[derive(Debug, Default)]
+struct Consumed {
+    kills: u64,
+    peak_memory: Option<u64>,
+}
+
+impl Consumed {
+    fn note(&mut self, worker: &WorkerProcess) {
+        self.peak_memory = self.peak_memory.max(worker.peak_memory());
+    }
+}
+
+/// The last thing a worker wrote before it ended by itself.
+fn gave_up(stack: &Stack, ended: io::Result<()>) -> Result<RehearsalError, RehearsalError> {
+    ended.map_err(RehearsalError::Worker)?;
+    let line = stack.take_log()?.pop().unwrap_or_default();
+    Ok(RehearsalError::WorkerEnded(line))
+}
+
+/// How often one looks whether a worker has emptied the queue.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// How often a message may be received: enough for a charge that takes half a minute to be decided, and for kills.
 const MAX_RECEIVE_COUNT: (u32, &str) = (16, "16");

@@ -148,6 +148,16 @@ impl Stack {
     /// # Errors
     /// Something cannot be started; the function's own complaint about a setting is [`FunctionError::Init`].
     pub async fn start(config: StackConfig) -> Result<Self, StackError> {
+        let stack = Self::without_function(config).await?;
+        stack.ensure_running().await?;
+        Ok(stack)
+    }
+
+    /// Starts everything but the function, whose place another process takes; an invocation would start it.
+    ///
+    /// # Errors
+    /// Something cannot be started.
+    pub async fn without_function(config: StackConfig) -> Result<Self, StackError> {
         let port = "a loopback port";
         let dynamodb = DynamoDb::start(config.data.as_deref()).await?;
         dynamodb.create_table(LEDGER_TABLE)?;
@@ -166,7 +176,7 @@ impl Stack {
             table: LEDGER_TABLE,
         });
         environment.extend(config.settings);
-        let stack = Self {
+        Ok(Self {
             bootstrap: config.bootstrap,
             timeout: config.timeout,
             environment,
@@ -177,9 +187,7 @@ impl Stack {
             log: Log::create().map_err(StackError::io("a temporary file"))?,
             function: Mutex::new(None),
             peak_memory: AtomicU64::new(0),
-        };
-        stack.ensure_running().await?;
-        Ok(stack)
+        })
     }
 
     /// Invokes the function with `event` and tells what it did. Meant for one invocation at a time: what others
@@ -265,6 +273,21 @@ impl Stack {
     /// The queues behind the SQS endpoint.
     pub fn queues(&self) -> &MemoryQueues {
         self.queue.queues()
+    }
+
+    /// The URL of the queue of that name at the SQS endpoint.
+    pub fn queue_url(&self, name: &str) -> String {
+        self.queue.queue_url(name)
+    }
+
+    /// Every variable of the function's process.
+    pub(crate) fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+
+    /// Where the function writes to.
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
     }
 
     /// Where the embedded DynamoDB listens.

@@ -16,6 +16,7 @@ mod operations;
 mod queue;
 mod rehearsal;
 mod situations;
+mod soak;
 mod stripe_peers;
 mod support;
 mod template;

@@ -71,3 +71,12 @@ async fn the_one_shot_gateway_is_exact_while_the_provider_keeps_its_keys() {
     assert_accounted(&result);
     assert_eq!(count(&result, "charged"), count(&result, "orders"), "{result:#}");
 }
+
+#[tokio::test]
+async fn the_worker_loses_nothing_and_charges_nothing_twice_either() {
+    let faults = "decline=3%,500=3%,timeout-after-charge=2%,reset-after-charge=3%,forget-keys=1%";
+    let args = ["--queue", "200", "--worker", "--duplicates", "5%", "--poison", "2%", "--kill-every", "4s"];
+    let result = rehearse(&[&args[..], &["--faults", faults]].concat()).await;
+    assert_accounted(&result);
+    assert!(count(&result, "deliveries") > 0, "{result:#}");
+}

@@ -19,7 +19,7 @@ use charge_once::{
     local::{
         environment::Provider,
         function::Function,
-        rehearsal::{self, Rehearsal},
+        rehearsal::{self, Consumer, Rehearsal},
         sample::{self, Sample, freshened, without_bom},
         stack::{Stack, StackConfig},
     },
@@ -108,8 +108,13 @@ const FUNCTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
     if let Some(rehearsal) = args.rehearse.rehearsal() {
-        let stack = Stack::start(config_of(&args, &rehearsal)?).await?;
-        return rehearse::rehearse(&stack, &rehearsal, args.json, screen).await;
+        let config = config_of(&args, &rehearsal)?;
+        let consumer = args.rehearse.consumer()?;
+        let stack = match &consumer {
+            Consumer::Function => Stack::start(config).await?,
+            Consumer::Worker(_) => Stack::without_function(config).await?,
+        };
+        return rehearse::rehearse(&stack, &rehearsal, &consumer, args.json, screen).await;
     }
     let events = if args.events.is_empty() { sample::all() } else { read(&args.events)? };
     let stack = Stack::start(config(&args)?).await?;

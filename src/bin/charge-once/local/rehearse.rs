@@ -2,12 +2,15 @@
 
 mod table;
 
-use std::{io::Write, time::Duration};
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
 use charge_once::local::{
     generate::Recipe,
     mapping::Counts,
-    rehearsal::{Rehearsal, Rehearsed},
+    rehearsal::{Consumer, Rehearsal, Rehearsed},
     stack::Stack,
 };
 use indicatif::{ProgressBar, ProgressStyle};
@@ -26,6 +29,9 @@ pub(super) struct RehearsalArgs {
     /// The queue is FIFO, one message group for about ten orders
     #[arg(long, requires = "queue")]
     fifo: bool,
+    /// Let `charge-once worker` work on the queue instead of the Lambda function
+    #[arg(long, requires = "queue")]
+    worker: bool,
     /// Kill the function's process (SIGKILL) again and again after this time, such as 2s or 500ms
     #[arg(long, requires = "queue", value_name = "TIME", value_parser = time)]
     kill_every: Option<Duration>,
@@ -38,7 +44,7 @@ pub(super) struct RehearsalArgs {
     /// The same seed makes the same orders
     #[arg(long, requires = "queue", default_value_t = 1)]
     seed: u64,
-    /// How many batches run at once
+    /// How many batches run at once; with --worker, how many receives
     #[arg(long, requires = "queue", value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     batches: u16,
 }
@@ -55,17 +61,26 @@ impl RehearsalArgs {
         };
         Some(Rehearsal { recipe, kill_every: self.kill_every, concurrency: self.batches })
     }
+
+    /// Who works on the queue.
+    ///
+    /// # Errors
+    /// The system does not say where this binary lies.
+    pub(super) fn consumer(&self) -> io::Result<Consumer> {
+        Ok(if self.worker { Consumer::Worker(std::env::current_exe()?) } else { Consumer::Function })
+    }
 }
 
 pub(super) async fn rehearse(
     stack: &Stack,
     rehearsal: &Rehearsal,
+    consumer: &Consumer,
     json: bool,
     screen: &mut Screen,
 ) -> CommandResult {
     let counts = Counts::default();
     let rehearsed = tokio::select! {
-        rehearsed = rehearsal.run(stack, &counts) => rehearsed?,
+        rehearsed = rehearsal.run(stack, consumer, &counts) => rehearsed?,
         never = show_progress(stack, rehearsal, &counts) => match never {},
     };
     if json {

@@ -62,7 +62,7 @@ fn rows(rehearsed: &Rehearsed) -> Vec<(&'static str, String, String)> {
         row("unsettled", &audit.unsettled, "in the DLQ: receives ran out"),
         row("poison", &audit.poison, &format!("of {} messages in the DLQ", rehearsed.dead)),
         row("seconds", &seconds(rehearsed), ""),
-        row("peak memory", &memory(rehearsed), "of the function's process"),
+        row("peak memory", &memory(rehearsed), "of one process that charges"),
     ]
 }
 
