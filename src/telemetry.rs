@@ -6,7 +6,7 @@
 use std::{fmt, io::Write, sync::Mutex};
 
 use serde_json::{Map, Value};
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use time::OffsetDateTime;
 use tracing::{
     Event, Level, Subscriber,
     field::{Field, Visit},
@@ -114,11 +114,13 @@ fn line(now: Timestamp, level: &Level, mut fields: Map<String, Value>) -> String
     format!("{}\n", escape_controls(&Value::Object(line).to_string()))
 }
 
-/// An instant as `2026-01-01T00:00:00.5Z`.
+/// An instant as `2026-01-01T00:00:00.500Z`: RFC 3339, always with milliseconds, so that lines sort as text.
 pub fn rfc3339(instant: Timestamp) -> String {
     let nanos = i128::from(instant.as_millis()).saturating_mul(1_000_000);
     let time = OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    time.format(&Rfc3339).unwrap_or_default()
+    let (year, month, day) = time.to_calendar_date();
+    let (hour, minute, second, milli) = time.time().as_hms_milli();
+    format!("{year:04}-{:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z", u8::from(month))
 }
 
 /// JSON leaves some characters as they are that move a terminal's cursor or end a line for some readers.
@@ -204,7 +206,7 @@ mod tests {
             tracing::info!(receive_count = 2_u32, charge_id = None::<&str>, "record done");
             drop((inner, outer));
         });
-        let expected = r#"{"level":"INFO","message":"record done","order_id":"o-1","receive_count":2,"request_id":"r-1","timestamp":"2026-01-01T00:00:00.5Z"}"#;
+        let expected = r#"{"level":"INFO","message":"record done","order_id":"o-1","receive_count":2,"request_id":"r-1","timestamp":"2026-01-01T00:00:00.500Z"}"#;
         assert_eq!(line.trim_end(), expected);
     }
 
