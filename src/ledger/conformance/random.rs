@@ -8,7 +8,8 @@ use super::{Bench, Fixture};
 use crate::{
     clock::Timestamp,
     ledger::{
-        Applied, Attention, Begin, Entry, Evidence, Found, Intent, Ledger, Left, Owner, Refused, State,
+        Applied, Attention, Begin, Entry, Evidence, Found, Intent, Ledger, Left, Owner, Refused, Resolution,
+        State, Verdict,
     },
 };
 
@@ -102,7 +103,7 @@ fn intent(rng: &mut Rng, old: Option<&Entry>) -> Intent {
         Some(handle) if rng.u8(..4) > 0 => handle,
         _ => handle(rng),
     };
-    match rng.u8(..11) {
+    match rng.u8(..12) {
         0 | 1 => Intent::Begin(begin(rng, old, false)),
         2 => Intent::NewAttempt(begin(rng, old, true)),
         3 => Intent::StoreHandle { mine, handle: handle(rng), now },
@@ -130,6 +131,17 @@ fn intent(rng: &mut Rng, old: Option<&Entry>) -> Intent {
         }
         9 if rng.bool() => Intent::Renew { mine, until: now },
         9 => Intent::HoldMissing { begin: begin(rng, old, false), reason: code(rng) },
+        10 => Intent::Resolve(Resolution {
+            fence: mine.fence,
+            token: code(rng),
+            by: code(rng),
+            verdict: match rng.u8(..3) {
+                0 => Verdict::Paid { charge_id: charge(rng), expires_at: rng.i64(0..3) },
+                1 => Verdict::Declined { expires_at: rng.i64(0..3) },
+                _ => Verdict::Retry,
+            },
+            now,
+        }),
         _ => Intent::Hold { mine, reason: code(rng), now },
     }
 }
