@@ -25,7 +25,7 @@ use charge_once::{
 use self::throttle::Throttle;
 
 /// Orders of one round: enough that kills and faults meet, few enough that a round takes a minute or two.
-const ORDERS: u32 = 2_000;
+const ORDERS: u32 = 500;
 
 #[expect(clippy::disallowed_methods, reason = "the Makefile hands MINUTES over")]
 fn minutes() -> u64 {
@@ -82,7 +82,7 @@ async fn round(seed: u64) -> (Rehearsed, usize) {
         poison_percent: 1,
         seed,
     };
-    let rehearsal = Rehearsal { recipe, kill_every: Some(Duration::from_secs(3)), concurrency: 5 };
+    let rehearsal = Rehearsal { recipe, kill_every: Some(Duration::from_secs(5)), concurrency: 5 };
     let throttle = Throttle::start().await;
     let mut settings: BTreeMap<_, _> = rehearsal.settings();
     settings.insert("AWS_ENDPOINT_URL_DYNAMODB".into(), throttle.url());
