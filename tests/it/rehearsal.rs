@@ -75,7 +75,7 @@ async fn the_one_shot_gateway_is_exact_while_the_provider_keeps_its_keys() {
 #[tokio::test]
 async fn the_worker_loses_nothing_and_charges_nothing_twice_either() {
     let faults = "decline=3%,500=3%,timeout-after-charge=2%,reset-after-charge=3%,forget-keys=1%";
-    let args = ["--queue", "200", "--worker", "--duplicates", "5%", "--poison", "2%", "--kill-every", "4s"];
+    let args = ["--queue", "80", "--worker", "--duplicates", "5%", "--poison", "3%", "--kill-every", "9s"];
     let result = rehearse(&[&args[..], &["--faults", faults]].concat()).await;
     assert_accounted(&result);
     assert!(count(&result, "deliveries") > 0, "{result:#}");
