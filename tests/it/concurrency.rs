@@ -1,5 +1,7 @@
 //! One process that serves several invocations at once, as on Lambda Managed Instances: nothing mixes.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use charge_once::{
