@@ -34,6 +34,7 @@ pub struct Choice {
 #[derive(Clone, Debug)]
 pub struct Clients {
     sdk: SdkConfig,
+    #[cfg(feature = "worker")]
     tls: TlsContext,
 }
 
@@ -69,7 +70,11 @@ impl Clients {
         if let Some(url) = choice.endpoint_url {
             loader = loader.endpoint_url(url);
         }
-        Ok(Self { sdk: loader.load().await, tls })
+        Ok(Self {
+            sdk: loader.load().await,
+            #[cfg(feature = "worker")]
+            tls,
+        })
     }
 
     /// The ledger in `table`.
