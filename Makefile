@@ -35,7 +35,7 @@ check: ## format, lints, documentation, licences and what the Lambda binary link
 peers: ## put template, binary and Stripe gateway before third parties (needs python3, npm; installs into .tools)
 	scripts/peers
 
-bench: ## measure what the README claims about speed, into docs/performance.md (python3 adds Powertools to compare)
+bench: ## measure starts, batches and their critical path, into docs/performance.md (python3 adds Powertools to compare)
 	@mkdir -p .tools; if command -v python3 >/dev/null; then echo "$$(scripts/tools bench)/python" > .tools/bench-python; fi
 	$(CARGO) build --release $(FLAGS) --bins --examples
 	$(CARGO) bench $(FLAGS) --bench lambda

@@ -1,4 +1,4 @@
-//! What the README claims about speed: cold start, memory, and how near a batch comes to its critical path.
+//! How fast it is: cold start, memory, and how near a batch comes to its critical path.
 //!
 //! `make bench` runs it and writes `docs/performance.md`. All figures of one run come from one machine and stand
 //! beside what they are compared to.

@@ -31,8 +31,10 @@ use crate::{
 const DROP_BEFORE: Duration = Duration::from_millis(700);
 /// So many failures in a row open the breaker.
 const BREAKER_LIMIT: u32 = 3;
-/// SQS takes at most this many attributes; two are ours.
-const KEPT_ATTRIBUTES: usize = 8;
+/// SQS takes at most ten attributes; three may be ours.
+const KEPT_ATTRIBUTES: usize = 7;
+/// The attributes that a moved message gets.
+const OURS: [&str; 3] = ["reason", "original_message_id", "original_deduplication_id"];
 
 /// The settings of a batch.
 #[derive(Clone, Debug)]
@@ -257,10 +259,8 @@ fn lanes(records: impl Iterator<Item = Parsed>) -> Vec<Vec<Parsed>> {
     let mut by_key: HashMap<String, usize> = HashMap::new();
     for parsed in records {
         let key = match (&parsed.order, parsed.record.is_fifo()) {
-            // Without a group the order among such records is unknown, so they share one lane.
-            (_, true) => {
-                Some(format!("group {}", parsed.record.group.as_ref().map_or("", |group| group.as_str())))
-            }
+            // Real FIFO queues always name a group; a record without one is its own lane.
+            (_, true) => parsed.record.group.as_ref().map(|group| format!("group {group}")),
             (Ok(order), false) => Some(format!("order {}", order.id())),
             (Err(_), false) => None,
         };
@@ -292,15 +292,20 @@ fn copy_for_dlq(record: &Record, body: &str, reason: &PoisonReason) -> Outgoing 
         |name: &str, value: String| TextAttribute { name: name.into(), data_type: "String".into(), value };
     let mut attributes = vec![ours("reason", reason.to_string())];
     attributes.extend(record.message_id.as_ref().map(|id| ours("original_message_id", id.to_string())));
-    let kept = record.attributes.iter().filter(|attribute| {
-        !["reason", "original_message_id"].contains(&attribute.name.as_str()) && !attribute.value.is_empty()
-    });
+    attributes
+        .extend(record.deduplication_id.as_ref().map(|id| ours("original_deduplication_id", id.clone())));
+    let kept = record
+        .attributes
+        .iter()
+        .filter(|attribute| !OURS.contains(&attribute.name.as_str()) && !attribute.value.is_empty());
     attributes.extend(kept.take(KEPT_ATTRIBUTES).cloned());
     Outgoing {
         body: body.to_owned(),
         attributes,
         group: record.group.clone(),
-        deduplication_id: record.deduplication_id.clone(),
+        // Not the producer's: within five minutes the dead-letter queue would swallow another message with the same
+        // one, and the send would look like a success.
+        deduplication_id: record.group.as_ref().and(record.message_id.as_ref()).map(ToString::to_string),
         delay: Duration::ZERO,
     }
 }

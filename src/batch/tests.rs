@@ -209,10 +209,10 @@ async fn a_failure_in_a_fifo_group_ends_that_group_only() {
 }
 
 #[tokio::test]
-async fn fifo_records_without_a_group_share_one_lane() {
+async fn a_fifo_record_without_a_group_is_its_own_lane() {
     let reasons =
         run(&Script::default(), fifo(&[("bad-1", None), ("good-1", None), ("good-2", Some("a"))])).await;
-    assert_eq!(reasons, ["DECLINED:card_declined", "NOT_STARTED:GROUP", "CHARGED"]);
+    assert_eq!(reasons, ["DECLINED:card_declined", "CHARGED", "CHARGED"]);
 }
 
 #[tokio::test]
@@ -272,7 +272,12 @@ async fn poison_is_moved_with_its_reason_and_its_group_goes_on() {
     let named = |name: &str| sent[0].attributes.iter().find(|a| a.name == name).map(|a| a.value.as_str());
     assert_eq!((named("reason"), named("original_message_id")), (Some("BODY_NOT_JSON"), Some("m-0")));
     assert_eq!((sent[0].attributes.len(), sent[0].body.as_str()), (10, "not json"));
-    assert_eq!(sent[0].deduplication_id.as_deref(), Some("d-0"));
+    assert_eq!(
+        sent[0].deduplication_id.as_deref(),
+        Some("m-0"),
+        "unique for the message, so nothing swallows it"
+    );
+    assert_eq!(named("original_deduplication_id"), Some("d-0"));
     assert_eq!(sent[0].group, MessageGroupId::new("a"));
 }
 

@@ -102,6 +102,7 @@ impl<L: Ledger> Desk<L> {
             // Begun as what it is: nothing is about to be sent.
             one_shot: entry.state == State::Sent,
             may_create: false,
+            epoch: self.rules.epoch,
             attempt: entry.attempt,
             fingerprint: entry.fingerprint.clone(),
             amount_minor: entry.amount_minor,
@@ -126,6 +127,7 @@ impl<L: Ledger> Desk<L> {
             lease_until: work.delivery.deadline.min(now.plus(self.rules.lease)).plus(LEASE_MARGIN),
             one_shot,
             may_create: self.may_be_new(work, now),
+            epoch: self.rules.epoch,
             attempt: order.attempt(),
             fingerprint: order.fingerprint(),
             amount_minor: order.money().minor(),
@@ -296,10 +298,11 @@ impl<L: Ledger> Desk<L> {
         error: &GatewayError,
     ) -> Decision {
         work.note(error);
+        let asked = error.retry_after.map_or(RetryAfter::Backoff, RetryAfter::NotBefore);
         let after = match &error.kind {
-            GatewayErrorKind::RateLimited { retry_after } => {
+            GatewayErrorKind::RateLimited => {
                 work.facts.health = Health::Stop;
-                retry_after.map_or(RetryAfter::Backoff, RetryAfter::NotBefore)
+                asked
             }
             GatewayErrorKind::AuthConfig { unauthenticated } => {
                 work.facts.alarm = Some(Alarm::AuthConfig);
@@ -309,7 +312,7 @@ impl<L: Ledger> Desk<L> {
             }
             GatewayErrorKind::NotSent => {
                 work.facts.health = Health::Failing;
-                RetryAfter::Backoff
+                asked
             }
             GatewayErrorKind::Unknown { .. }
             | GatewayErrorKind::Declined(_)
@@ -317,7 +320,7 @@ impl<L: Ledger> Desk<L> {
             | GatewayErrorKind::KeyMismatch
             | GatewayErrorKind::Conflict
             | GatewayErrorKind::Lock
-            | GatewayErrorKind::NotFound => RetryAfter::Backoff,
+            | GatewayErrorKind::NotFound => asked,
         };
         let reason = RetryReason::Gateway(Code::new(error.kind.code()));
         self.release(work, lease, left, reason, after).await

@@ -13,7 +13,9 @@ use super::{
 };
 use crate::{
     decision::{Code, Decision, RetryAfter, RetryReason},
-    gateway::{Answer, GatewayError, GatewayErrorKind, IdempotencyKey, OneShotGateway, Operation, Receipt},
+    gateway::{
+        Answer, GatewayError, GatewayErrorKind, IdempotencyKey, LookedUp, OneShotGateway, Operation, Receipt,
+    },
     ledger::{Evidence, Lease, Ledger, Left, Refused},
     order::Order,
 };
@@ -27,6 +29,27 @@ pub enum LookUp {
     On,
     /// And `RECHARGE_AFTER_LOOKUP=on`: an order it does not know is charged again.
     ThenCharge,
+}
+
+/// Why the provider's key settles nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubted {
+    /// The record is older than the table is complete: anything but a charge proves nothing.
+    Restored,
+    /// The provider has forgotten the key.
+    Expired {
+        /// Whether an order that the provider does not know is charged again.
+        may_charge: bool,
+    },
+}
+
+impl Doubted {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Restored => "RESTORED",
+            Self::Expired { .. } => "UNKNOWN_EXPIRED",
+        }
+    }
 }
 
 /// The step for one-shot providers.
@@ -58,14 +81,15 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
             Err(decision) => return decision,
         };
         if self.desk.is_restored(&lease) {
-            return self.settle_by_look_up(work, lease, "RESTORED", false).await;
+            return self.settle_by_look_up(work, lease, Doubted::Restored).await;
         }
         let now = self.desk.clock.now();
         let key_age = lease.entry().first_sent_at.map_or(Duration::ZERO, |sent| now.since(sent));
         if key_age < self.key_window {
             return self.send(work, lease).await;
         }
-        self.settle_by_look_up(work, lease, "UNKNOWN_EXPIRED", self.look_up == LookUp::ThenCharge).await
+        let may_charge = self.look_up == LookUp::ThenCharge;
+        self.settle_by_look_up(work, lease, Doubted::Expired { may_charge }).await
     }
 
     /// Sends the charge, up to three times where the answer allows it.
@@ -83,11 +107,11 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
                 Ok(answer) => return self.settle(work, lease, answer).await,
                 Err(error) => error,
             };
+            let doubted = doubt;
             doubt |= error.kind != GatewayErrorKind::NotSent;
             let again = error.kind.may_resend() && resends < RESENDS && self.desk.pause(work).await;
             if !again {
-                let first = !lease.has_earlier_doubt() && resends == 0;
-                return self.failed(work, lease, error, first, doubt).await;
+                return self.failed(work, lease, error, doubted).await;
             }
             resends = resends.saturating_add(1);
         }
@@ -111,20 +135,23 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
         self.desk.decline(work, lease, refused, code).await
     }
 
-    /// `first`: nothing was sent before the request that this error answers. `doubt`: something may have been sent.
+    /// `doubted`: something may have been sent before the request that this error answers.
     async fn failed(
         &self,
         work: &mut Work<'_>,
         lease: Lease,
         error: GatewayError,
-        first: bool,
-        doubt: bool,
+        doubted: bool,
     ) -> Decision {
         match &error.kind {
             GatewayErrorKind::Declined(code) => self.declined(work, lease, code.clone()).await,
-            GatewayErrorKind::Rejected(code) if first => self.declined(work, lease, code.clone()).await,
+            GatewayErrorKind::Rejected(code) if !doubted => self.declined(work, lease, code.clone()).await,
             GatewayErrorKind::KeyMismatch => self.desk.hold(work, lease, "KEY_MISMATCH").await,
-            GatewayErrorKind::NotSent if !doubt => {
+            // A request that was turned away at the door did nothing: the key has no age yet, however long the
+            // outage or the wrong credential lasts.
+            GatewayErrorKind::NotSent | GatewayErrorKind::AuthConfig { unauthenticated: true }
+                if !doubted =>
+            {
                 self.desk.give_back(work, lease, Left::NothingSent, &error).await
             }
             GatewayErrorKind::NotSent
@@ -132,7 +159,7 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
             | GatewayErrorKind::Rejected(_)
             | GatewayErrorKind::Conflict
             | GatewayErrorKind::Lock
-            | GatewayErrorKind::RateLimited { .. }
+            | GatewayErrorKind::RateLimited
             | GatewayErrorKind::AuthConfig { .. }
             | GatewayErrorKind::NotFound => self.desk.give_back(work, lease, Left::Doubt, &error).await,
         }
@@ -148,21 +175,25 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
         &self,
         work: &mut Work<'_>,
         lease: Lease,
-        hold_reason: &str,
-        may_charge: bool,
+        why: Doubted,
     ) -> Decision {
         if self.look_up == LookUp::Off {
-            return self.desk.hold(work, lease, hold_reason).await;
+            return self.desk.hold(work, lease, why.reason()).await;
         }
         let Some(within) = self.desk.budget(work) else {
             return self.out_of_time(work, lease, true).await;
         };
         let found = self.desk.asked(work, self.gateway.find(work.order, within)).await;
-        match found {
-            Ok(Some(answer)) => self.settle(work, lease, answer).await,
-            Ok(None) if may_charge => self.charge_again(work, lease).await,
-            Ok(None) => self.desk.hold(work, lease, hold_reason).await,
-            Err(error) => self.desk.give_back(work, lease, Left::Doubt, &error).await,
+        match (found, why) {
+            (Ok(LookedUp::Charge(Answer::Succeeded(receipt))), _) => self.paid(work, lease, receipt).await,
+            (Ok(LookedUp::Charge(answer)), Doubted::Expired { .. }) => self.settle(work, lease, answer).await,
+            (Ok(LookedUp::Nothing), Doubted::Expired { may_charge: true }) => {
+                self.charge_again(work, lease).await
+            }
+            (Ok(LookedUp::Charge(_) | LookedUp::Nothing | LookedUp::Unclear), _) => {
+                self.desk.hold(work, lease, why.reason()).await
+            }
+            (Err(error), _) => self.desk.give_back(work, lease, Left::Doubt, &error).await,
         }
     }
 

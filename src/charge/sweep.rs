@@ -9,13 +9,14 @@ use std::future::Future;
 use super::{
     Delivery, LookUp, OneShotCharge, Outcome, TwoPhaseCharge,
     desk::Work,
+    one_shot::Doubted,
     tenure::Tenure,
     two_phase::{Armed, Commit, Phase},
 };
 use crate::{
     clock::Timestamp,
     decision::{Code, Decision, RetryAfter, RetryReason},
-    gateway::{OneShotGateway, TwoPhaseGateway},
+    gateway::{LookedUp, OneShotGateway, TwoPhaseGateway},
     ledger::{Entry, Lease, Ledger, Left, State},
     money::{Currency, Money},
     order::{Order, OrderId},
@@ -104,17 +105,19 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
             Ok(lease) => lease,
             Err(decision) => return decision,
         };
+        if self.desk.is_restored(&lease) {
+            return self.settle_by_look_up(work, lease, Doubted::Restored).await;
+        }
         if !key_lives {
-            let reason = if self.desk.is_restored(&lease) { "RESTORED" } else { "UNKNOWN_EXPIRED" };
-            return self.settle_by_look_up(work, lease, reason, false).await;
+            return self.settle_by_look_up(work, lease, Doubted::Expired { may_charge: false }).await;
         }
         let Some(within) = self.desk.budget(work) else {
             return let_go(&self.desk, work, lease).await;
         };
         let found = self.desk.asked(work, self.gateway.find(work.order, within)).await;
         match found {
-            Ok(Some(answer)) => self.settle(work, lease, answer).await,
-            Ok(None) => let_go(&self.desk, work, lease).await,
+            Ok(LookedUp::Charge(answer)) => self.settle(work, lease, answer).await,
+            Ok(LookedUp::Nothing | LookedUp::Unclear) => let_go(&self.desk, work, lease).await,
             Err(error) => self.desk.give_back(work, lease, Left::Doubt, &error).await,
         }
     }

@@ -114,7 +114,9 @@ mod tests {
         charge::{Delivery, LookUp, OneShotCharge, Outcome, Rules, Step},
         clock::Clock,
         decision::{AckReason, Decision, RetryReason},
-        gateway::{Answer, GatewayError, GatewayErrorKind, IdempotencyKey, OneShotGateway, Receipt},
+        gateway::{
+            Answer, GatewayError, GatewayErrorKind, IdempotencyKey, LookedUp, OneShotGateway, Receipt,
+        },
         ledger::{Applied, Entry, Found, Intent, LedgerError, memory::MemoryLedger},
         order::{Order, OrderRules},
     };
@@ -147,8 +149,8 @@ mod tests {
             Ok(Answer::Succeeded(Receipt { charge_id: "ch_1".to_owned(), request_id: None }))
         }
 
-        async fn find(&self, _order: &Order, _within: Duration) -> Result<Option<Answer>, GatewayError> {
-            Ok(None)
+        async fn find(&self, _order: &Order, _within: Duration) -> Result<LookedUp, GatewayError> {
+            Ok(LookedUp::Nothing)
         }
     }
 

@@ -173,7 +173,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
             | GatewayErrorKind::Rejected(_)
             | GatewayErrorKind::Conflict
             | GatewayErrorKind::Lock
-            | GatewayErrorKind::RateLimited { .. }
+            | GatewayErrorKind::RateLimited
             | GatewayErrorKind::AuthConfig { .. }
             | GatewayErrorKind::NotFound => self.give_back(work, lease, &error).await,
         }
@@ -209,14 +209,17 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
         match (&error.kind, error.sighting.as_deref().cloned()) {
             (
                 GatewayErrorKind::AuthConfig { .. }
-                | GatewayErrorKind::RateLimited { .. }
+                | GatewayErrorKind::RateLimited
                 | GatewayErrorKind::NotSent,
                 _,
             ) => Phase::End(self.give_back(work, armed.lease, &error).await),
             (GatewayErrorKind::NotFound, _) => {
                 Phase::End(self.desk.hold(work, armed.lease, "HANDLE_NOT_FOUND").await)
             }
-            (GatewayErrorKind::Rejected(code), Some(seen)) => {
+            (GatewayErrorKind::Unknown { server_error: true }, Some(seen)) => {
+                Phase::Settle(armed, seen, Commit::ServerError)
+            }
+            (GatewayErrorKind::Rejected(code) | GatewayErrorKind::Declined(code), Some(seen)) => {
                 Phase::Settle(armed, seen, Commit::Rejected(code.clone()))
             }
             (GatewayErrorKind::Rejected(code), None) => Phase::Inspect(armed, Commit::Rejected(code.clone())),

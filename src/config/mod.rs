@@ -296,7 +296,10 @@ fn ledger_epoch<E: Environment>(env: &Reader<'_, E>) -> Result<Option<Timestamp>
     let Some(text) = env.text("LEDGER_EPOCH") else { return Ok(None) };
     match crate::clock::parse_instant(&text) {
         Some(instant) => Ok(Some(instant)),
-        None => wrong("LEDGER_EPOCH", "must be RFC 3339 such as 2026-01-01T00:00:00Z, or epoch milliseconds"),
+        None => wrong(
+            "LEDGER_EPOCH",
+            "must be RFC 3339 such as 2026-01-01T00:00:00Z, or an epoch in seconds or milliseconds",
+        ),
     }
 }
 
@@ -305,6 +308,9 @@ fn move_poison_to<E: Environment>(env: &Reader<'_, E>) -> Result<Option<String>,
     let moves = env.choice("POISON_MODE", &[("redrive", false), ("dlq", true)], false)?;
     match (moves, dlq) {
         (true, None) => wrong("DLQ_URL", "is not set: POISON_MODE=dlq needs the dead-letter queue's URL"),
+        (true, Some(dlq)) if env.text("QUEUE_URL").as_ref() == Some(&dlq) => {
+            wrong("DLQ_URL", "is the queue itself (QUEUE_URL): poison would come back for ever")
+        }
         (true, dlq) => Ok(dlq),
         (false, _) => Ok(None),
     }

@@ -19,7 +19,7 @@ use http_body_util::Full;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, GatewayError, GatewayErrorKind, IdempotencyKey, OneShotGateway, Receipt, Transport,
+    Answer, GatewayError, GatewayErrorKind, IdempotencyKey, LookedUp, OneShotGateway, Receipt, Transport,
     secret::Credential,
     transport::{read_object, retry_after},
 };
@@ -110,14 +110,13 @@ impl HttpGateway {
             // What the draft says of a key that was used with another payload.
             StatusCode::UNPROCESSABLE_ENTITY => GatewayErrorKind::KeyMismatch,
             StatusCode::CONFLICT => GatewayErrorKind::Conflict,
-            StatusCode::TOO_MANY_REQUESTS => GatewayErrorKind::RateLimited {
-                retry_after: retry_after(response.headers(), self.clock.now()),
-            },
+            StatusCode::TOO_MANY_REQUESTS => GatewayErrorKind::RateLimited,
             StatusCode::UNAUTHORIZED => GatewayErrorKind::AuthConfig { unauthenticated: true },
             StatusCode::FORBIDDEN => GatewayErrorKind::AuthConfig { unauthenticated: false },
             _ => GatewayErrorKind::Unknown { server_error: status.is_server_error() },
         };
-        Err(GatewayError::new(kind, format!("status {}", status.as_u16())))
+        let retry_after = retry_after(response.headers(), self.clock.now());
+        Err(GatewayError { retry_after, ..GatewayError::new(kind, format!("status {}", status.as_u16())) })
     }
 }
 
@@ -168,19 +167,22 @@ impl OneShotGateway for HttpGateway {
         answer(self.judge(&response)?, request_id(&response))
     }
 
-    async fn find(&self, order: &Order, within: Duration) -> Result<Option<Answer>, GatewayError> {
+    async fn find(&self, order: &Order, within: Duration) -> Result<LookedUp, GatewayError> {
         let uri = with_order_id(&self.url, order)
             .ok_or_else(|| GatewayError::new(GatewayErrorKind::NotSent, "GATEWAY_URL takes no query"))?;
         let response = self.send(Method::GET, uri, None, Vec::new(), within).await?;
         if response.status() == StatusCode::NOT_FOUND {
-            return Ok(None);
+            return Ok(LookedUp::Nothing);
         }
         let body = self.judge(&response)?;
-        let of_this_attempt = body.attempt.is_none_or(|attempt| attempt == order.attempt());
-        match body.status.as_deref() {
-            Some("none") => Ok(None),
-            Some(_) if !of_this_attempt => Ok(None),
-            _ => answer(body, request_id(&response)).map(Some),
+        if body.status.as_deref() == Some("none") {
+            return Ok(LookedUp::Nothing);
+        }
+        // An answer that does not name its attempt is of the only one there is, or of an unknown one.
+        let of_this_attempt = body.attempt.unwrap_or(1) == order.attempt();
+        match answer(body, request_id(&response))? {
+            answer if of_this_attempt => Ok(LookedUp::Charge(answer)),
+            Answer::Succeeded(_) | Answer::Processing | Answer::Failed(_) => Ok(LookedUp::Unclear),
         }
     }
 }
@@ -192,4 +194,116 @@ fn with_order_id(url: &Uri, order: &Order) -> Option<Uri> {
     let separator = if path.contains('?') { '&' } else { '?' };
     parts.path_and_query = Some(format!("{path}{separator}order_id={}", order.id()).parse().ok()?);
     Uri::from_parts(parts).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::Timestamp, order::OrderRules};
+
+    /// A gateway whose provider always answers so.
+    fn answering(
+        status: u16,
+        header: Option<(&'static str, &'static str)>,
+        body: &'static str,
+    ) -> HttpGateway {
+        let transport = Transport::from_fn(move |_request| {
+            let mut response = Response::builder().status(status);
+            if let Some((name, value)) = header {
+                response = response.header(name, value);
+            }
+            let response = response.body(Bytes::from_static(body.as_bytes())).unwrap();
+            Box::pin(async move { Ok(response) })
+        });
+        let clock = Clock::from_fn(|| Timestamp::from_millis(1_800_000_000_000));
+        let credential = Credential::fixed(None, clock.clone());
+        HttpGateway::new(
+            transport,
+            Uri::from_static("http://127.0.0.1/charges"),
+            credential,
+            "default",
+            clock,
+        )
+    }
+
+    fn order(attempt: u32) -> Order {
+        let body = format!(r#"{{"order_id":"o-1","amount":1,"currency":"EUR","attempt":{attempt}}}"#);
+        Order::parse(&body, &OrderRules { default_currency: None, max_amount_minor: 1000 }).unwrap()
+    }
+
+    async fn charge(gateway: HttpGateway) -> Result<Answer, GatewayError> {
+        let order = order(1);
+        let key = IdempotencyKey::new("http:default", order.id(), 1, crate::gateway::Operation::Charge);
+        gateway.charge(&order, &key, Duration::from_secs(1)).await
+    }
+
+    #[tokio::test]
+    async fn each_status_proves_what_the_table_says() {
+        let code = |text: &str| Code::new(text);
+        let cases = [
+            (400, GatewayErrorKind::Rejected(code("http_400"))),
+            (401, GatewayErrorKind::AuthConfig { unauthenticated: true }),
+            (402, GatewayErrorKind::Declined(code("http_402"))),
+            (403, GatewayErrorKind::AuthConfig { unauthenticated: false }),
+            (404, GatewayErrorKind::Rejected(code("http_404"))),
+            (408, GatewayErrorKind::Unknown { server_error: false }),
+            (409, GatewayErrorKind::Conflict),
+            (422, GatewayErrorKind::KeyMismatch),
+            (424, GatewayErrorKind::Unknown { server_error: false }),
+            (429, GatewayErrorKind::RateLimited),
+            (302, GatewayErrorKind::Unknown { server_error: false }),
+            (500, GatewayErrorKind::Unknown { server_error: true }),
+            (503, GatewayErrorKind::Unknown { server_error: true }),
+        ];
+        for (status, kind) in cases {
+            assert_eq!(charge(answering(status, None, "no JSON")).await.unwrap_err().kind, kind, "{status}");
+        }
+    }
+
+    #[tokio::test]
+    async fn retry_after_counts_whatever_the_status() {
+        for (value, seconds) in [
+            ("120", Some(120)),
+            ("0", Some(1)),
+            ("99999999999999999999999", Some(900)),
+            ("Fri, 15 Jan 2027 08:01:30 GMT", Some(90)),
+            ("soon", None),
+        ] {
+            for status in [429, 503] {
+                let error = charge(answering(status, Some(("retry-after", value)), "")).await.unwrap_err();
+                assert_eq!(error.retry_after, seconds.map(Duration::from_secs), "{status} {value}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_no_proof_proves_nothing() {
+        for body in [
+            "",
+            "null",
+            "[]",
+            r#"["ch_1","succeeded"]"#,
+            r#"{"status":"succeeded"}"#,
+            r#"{"id":"c","status":"new"}"#,
+        ] {
+            let error = charge(answering(200, None, body)).await.unwrap_err();
+            assert_eq!(error.kind, GatewayErrorKind::Unknown { server_error: false }, "{body}");
+            assert!(!error.to_string().contains("ch_1"), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_look_up_counts_for_the_attempt_it_names() {
+        let find = |attempt, status, body| async move {
+            answering(status, None, body).find(&order(attempt), Duration::from_secs(1)).await.unwrap()
+        };
+        let paid =
+            || LookedUp::Charge(Answer::Succeeded(Receipt { charge_id: "c".into(), request_id: None }));
+        assert_eq!(find(1, 200, r#"{"id":"c","status":"succeeded"}"#).await, paid());
+        assert_eq!(find(2, 200, r#"{"id":"c","status":"succeeded","attempt":2}"#).await, paid());
+        assert_eq!(find(2, 200, r#"{"id":"c","status":"failed"}"#).await, LookedUp::Unclear);
+        assert_eq!(find(1, 200, r#"{"id":"c","status":"succeeded","attempt":2}"#).await, LookedUp::Unclear);
+        assert_eq!(find(1, 404, "").await, LookedUp::Nothing);
+        assert_eq!(find(1, 200, r#"{"status":"none"}"#).await, LookedUp::Nothing);
+    }
 }

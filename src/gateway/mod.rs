@@ -107,7 +107,18 @@ pub trait OneShotGateway: Send + Sync {
         &self,
         order: &Order,
         within: Duration,
-    ) -> impl Future<Output = Result<Option<Answer>, GatewayError>> + Send;
+    ) -> impl Future<Output = Result<LookedUp, GatewayError>> + Send;
+}
+
+/// What a one-shot provider's look-up says of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LookedUp {
+    /// The charge of this very attempt.
+    Charge(Answer),
+    /// The provider knows no charge of this order.
+    Nothing,
+    /// A charge that may not be of this attempt: a person must look.
+    Unclear,
 }
 
 /// What a one-shot provider says of a charge.
@@ -238,10 +249,7 @@ pub enum GatewayErrorKind {
     /// The provider is locked by another request; nothing was done.
     Lock,
     /// Too many requests; nothing was done.
-    RateLimited {
-        /// When to come back, 1 s to 900 s.
-        retry_after: Option<Duration>,
-    },
+    RateLimited,
     /// The credential is wrong or may not do this.
     AuthConfig {
         /// Whether it is the credential itself (401), which no order can help.
@@ -260,7 +268,7 @@ impl GatewayErrorKind {
             | Self::Declined(_)
             | Self::Rejected(_)
             | Self::KeyMismatch
-            | Self::RateLimited { .. }
+            | Self::RateLimited
             | Self::AuthConfig { .. }
             | Self::NotFound => false,
         }
@@ -276,7 +284,7 @@ impl GatewayErrorKind {
             Self::KeyMismatch => "KEY_MISMATCH",
             Self::Conflict => "CONFLICT",
             Self::Lock => "LOCK",
-            Self::RateLimited { .. } => "RATE_LIMITED",
+            Self::RateLimited => "RATE_LIMITED",
             Self::AuthConfig { .. } => "AUTH_CONFIG",
             Self::NotFound => "NOT_FOUND",
         }
@@ -290,6 +298,8 @@ pub struct GatewayError {
     pub kind: GatewayErrorKind,
     /// Where it was seen: a status, or what broke on the way. Never the provider's own text.
     pub context: String,
+    /// When the provider wants to be asked again, 1 s to 900 s.
+    pub retry_after: Option<Duration>,
     /// How the handle stands, where the error's body says so.
     pub sighting: Option<Box<Sighting>>,
     /// What went wrong below.
@@ -299,7 +309,7 @@ pub struct GatewayError {
 impl GatewayError {
     /// An error without a cause below it.
     pub fn new(kind: GatewayErrorKind, context: impl Into<String>) -> Self {
-        Self { kind, context: context.into(), sighting: None, source: None }
+        Self { kind, context: context.into(), retry_after: None, sighting: None, source: None }
     }
 }
 

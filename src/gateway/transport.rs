@@ -121,6 +121,7 @@ pub(super) fn retry_after(headers: &http::HeaderMap, now: crate::clock::Timestam
     let value = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.trim();
     let seconds = match value.parse::<u64>() {
         Ok(seconds) => seconds,
+        Err(_) if value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty() => u64::MAX,
         Err(_) => {
             let date = httpdate::parse_http_date(value).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
             date.as_secs().saturating_sub(u64::try_from(now.as_secs()).unwrap_or(0))

@@ -93,6 +93,7 @@ fn two_phase(token: &str) -> Begin {
         lease_until: NOW.plus(LEASE),
         one_shot: false,
         may_create: true,
+        epoch: None,
         attempt: 1,
         fingerprint: "print-1".to_owned(),
         amount_minor: 4990,

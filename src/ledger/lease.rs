@@ -10,6 +10,9 @@ const COMPLETE_TRIES: u32 = 3;
 /// The reason of an order that is too old to have no record.
 const NO_RECORD_TOO_OLD: &str = "NO_RECORD_TOO_OLD";
 
+/// The reason of an order whose record may have lost what came after it.
+const RESTORED: &str = "RESTORED";
+
 /// The right to act on one order. Handed out by [`Ledger::begin`], spent by whatever ends the work; not `Clone`.
 #[must_use = "an unused lease blocks the order until it ends"]
 #[derive(Debug, PartialEq, Eq)]
@@ -202,7 +205,8 @@ fn judge(found: &Entry, begin: &Begin) -> Judged {
     let same = same_order && found.attempt == begin.attempt && found.provider == begin.provider;
     let claim = match found.state {
         State::Paid if same_order => Claim::Done { charge_id: found.charge_id.clone() },
-        State::Declined if Some(found.attempt) == begin.attempt.checked_sub(1) => return Judged::AttemptAnew,
+        State::Declined if begin.follows(found) && begin.may_follow(found) => return Judged::AttemptAnew,
+        State::Declined if begin.follows(found) => Claim::Held { reason: RESTORED.to_owned() },
         _ if found.attempt > begin.attempt => Claim::Superseded,
         _ if !same => Claim::Mismatch,
         State::Paid => Claim::Mismatch,
@@ -306,6 +310,7 @@ mod tests {
             lease_until: now.plus(SKEW),
             one_shot: true,
             may_create: true,
+            epoch: None,
             attempt: 1,
             fingerprint: "f".to_owned(),
             amount_minor: 1,

@@ -23,8 +23,11 @@ pub struct Begin {
     pub lease_until: Timestamp,
     /// One-shot providers write `SENT` before anything is sent.
     pub one_shot: bool,
-    /// The age guard: whether a missing record may be created.
+    /// The age guard: whether a missing record may be created, and a declined one be followed by a new attempt.
     pub may_create: bool,
+    /// The moment since which the table is complete: what was declined before it may have been followed by an
+    /// attempt that the table has lost.
+    pub epoch: Option<Timestamp>,
     /// From the order.
     pub attempt: u32,
     /// From the order.
@@ -319,8 +322,18 @@ impl Begin {
         })
     }
 
+    /// Whether the record is the declined attempt before this one.
+    pub(super) fn follows(&self, old: &Entry) -> bool {
+        old.state == State::Declined && Some(old.attempt) == self.attempt.checked_sub(1)
+    }
+
+    /// Whether it is sure that no attempt after `old` was made and lost.
+    pub(super) fn may_follow(&self, old: &Entry) -> bool {
+        self.may_create && self.epoch.is_none_or(|epoch| old.state_changed_at >= epoch)
+    }
+
     fn attempt_anew(&self, old: &Entry) -> Option<Entry> {
-        let next = old.state == State::Declined && Some(old.attempt) == self.attempt.checked_sub(1);
+        let next = self.follows(old) && self.may_follow(old);
         next.then(|| Entry {
             fence: old.fence.saturating_add(1),
             first_seen_at: old.first_seen_at,

@@ -43,6 +43,7 @@ fn begin(token: &str, now: Timestamp) -> Begin {
         lease_until: now,
         one_shot: false,
         may_create: true,
+        epoch: None,
         attempt: 1,
         fingerprint: "f".repeat(64),
         amount_minor: 4990,

@@ -119,9 +119,7 @@ fn error(
         (StatusCode::PAYMENT_REQUIRED, ..) | (_, "card_error", _) => GatewayErrorKind::Declined(proof()),
         (StatusCode::CONFLICT, ..) => GatewayErrorKind::Conflict,
         (StatusCode::TOO_MANY_REQUESTS, _, "lock_timeout") => GatewayErrorKind::Lock,
-        (StatusCode::TOO_MANY_REQUESTS, ..) => {
-            GatewayErrorKind::RateLimited { retry_after: retry_after(response.headers(), now) }
-        }
+        (StatusCode::TOO_MANY_REQUESTS, ..) => GatewayErrorKind::RateLimited,
         // The key belongs to another mode than the objects it names: a setting is wrong, not an order.
         (
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND,
@@ -140,7 +138,8 @@ fn error(
     };
     let seen =
         body.and_then(|body| body.payment_intent).and_then(|intent| sighting(*intent, order, request_id));
-    GatewayError { sighting: seen.map(Box::new), ..GatewayError::new(proves, context) }
+    let retry_after = retry_after(response.headers(), now);
+    GatewayError { retry_after, sighting: seen.map(Box::new), ..GatewayError::new(proves, context) }
 }
 
 /// `None` for a status that is not known here: nothing is concluded from it.

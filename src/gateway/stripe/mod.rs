@@ -12,7 +12,11 @@ use http_body_util::Full;
 use super::{
     GatewayError, GatewayErrorKind, IdempotencyKey, Sighting, Transport, TwoPhaseGateway, secret::Credential,
 };
-use crate::{clock::Clock, decision::PoisonReason, order::Order};
+use crate::{
+    clock::Clock,
+    decision::{Code, PoisonReason},
+    order::Order,
+};
 
 pub mod amount;
 mod answer;
@@ -57,7 +61,7 @@ impl StripeGateway {
         if credential.is_none() {
             return Err(StripeConfigError::NoKey);
         }
-        if is("pk_") {
+        if !(is("sk_") || is("rk_")) {
             return Err(StripeConfigError::NotASecretKey);
         }
         // Part of the record: an order of one mode is never settled by a key of the other.
@@ -150,7 +154,14 @@ impl TwoPhaseGateway for StripeGateway {
         ];
         fields.extend(order.customer().map(|customer| ("customer", customer)));
         fields.extend(order.payment_method().map(|method| ("payment_method", method)));
-        let intent = self.call(order, Method::POST, "", Some(key), form(&fields), within).await?;
+        let call = self.call(order, Method::POST, "", Some(key), form(&fields), within);
+        let intent = call.await.map_err(|error| {
+            // Not the intent is missing, which does not exist yet, but something that the order names.
+            let missing = error.kind == GatewayErrorKind::NotFound;
+            let kind =
+                if missing { GatewayErrorKind::Rejected(Code::new("resource_missing")) } else { error.kind };
+            GatewayError { kind, ..error }
+        })?;
         match intent.sighting.is_ours {
             true => Ok(intent.id),
             false => {

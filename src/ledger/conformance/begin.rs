@@ -156,6 +156,17 @@ async fn a_new_attempt_follows_a_decline_only<F: Fixture>(fixture: &F) {
     assert_eq!((&entry.error, entry.expires_at, entry.first_seen_at), (&None, None, NOW));
     assert_eq!((entry.fingerprint.as_str(), lease.has_earlier_doubt()), ("print-2", false));
     assert_eq!(bench.begin(attempt(1, "d")).await, Claim::Superseded);
+
+    // The attempt may have been made already, in what a restore or TTL has taken away.
+    let bench = Bench::new(fixture, "new-attempt-after-a-restore");
+    bench.seed(&declined).await;
+    let held = Claim::Held { reason: "RESTORED".to_owned() };
+    let after = declined.state_changed_at.plus(Duration::from_secs(1));
+    assert_eq!(bench.begin(Begin { epoch: Some(after), ..attempt(2, "e") }).await, held);
+    assert_eq!(bench.begin(Begin { may_create: false, ..attempt(2, "f") }).await, held);
+    assert_eq!(bench.entry().await, declined);
+    let lease = bench.started(Begin { epoch: Some(declined.state_changed_at), ..attempt(2, "g") }).await;
+    assert_eq!(lease.entry().attempt, 2);
 }
 
 async fn an_old_order_without_a_record_is_held<F: Fixture>(fixture: &F) {

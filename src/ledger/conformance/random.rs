@@ -159,6 +159,7 @@ fn begin(rng: &mut Rng, old: Option<&Entry>, next_attempt: bool) -> Begin {
         lease_until: now.plus(Duration::from_secs(rng.u64(0..20))),
         one_shot: rng.bool(),
         may_create: rng.u8(..4) > 0,
+        epoch: maybe(rng, instant),
         attempt: if pick(rng) { attempt } else { other.attempt },
         fingerprint: if pick(rng) { same.fingerprint } else { other.fingerprint },
         amount_minor: other.amount_minor,

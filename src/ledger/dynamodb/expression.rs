@@ -233,7 +233,13 @@ fn begin(begin: &Begin) -> Expression {
 }
 
 fn new_attempt(begin: &Begin) -> Expression {
-    let condition = "#version = :new_version AND #state = :declined AND #attempt = :before";
+    let guard = match (begin.may_create, begin.epoch) {
+        // No item is without its key: too old a message never begins anew.
+        (false, _) => " AND attribute_not_exists(#pk)",
+        (true, Some(_)) => " AND #state_changed_at >= :epoch",
+        (true, None) => "",
+    };
+    let condition = format!("#version = :new_version AND #state = :declined AND #attempt = :before{guard}");
     let expression = owned(Expression::when(condition), begin)
         .states(&[State::Declined])
         .bind("before", number(i64::from(begin.attempt).saturating_sub(1)))
@@ -249,6 +255,10 @@ fn new_attempt(begin: &Begin) -> Expression {
             "attention",
             "expires_at",
         ]);
+    let expression = match (begin.may_create, begin.epoch) {
+        (true, Some(epoch)) => expression.bind("epoch", number(epoch.as_millis())),
+        (true, None) | (false, _) => expression,
+    };
     match begin.one_shot {
         true => expression.set_state(State::Sent).set("first_sent_at", number(begin.now.as_millis())),
         false => expression.set_state(State::Claimed).remove(&["first_sent_at"]),

@@ -48,6 +48,7 @@ pub(super) fn begin(owner: u8, attempt: u8, may_create: bool) -> Begin {
         lease_until: LAPSED,
         one_shot: false,
         may_create,
+        epoch: None,
         attempt: u32::from(attempt),
         fingerprint: String::new(),
         amount_minor: 1,
