@@ -90,7 +90,11 @@ impl Site {
         self.endpoint.queue_url(QUEUE)
     }
 
-    async fn until_empty(&self) {
+    /// Waits until everything is done and deleted. Counting the queue's messages costs too much to do it all along.
+    async fn until_empty(&self, monitor: &Monitor, count: u32) {
+        while monitor.counts().charged < u64::from(count) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         loop {
             let depth = self.queues.depth(QUEUE).expect("the queue exists");
             if depth.visible + depth.in_flight == 0 {
@@ -146,7 +150,7 @@ async fn worker(count: u32, loops: usize, delay: Duration) -> Speed {
     let worker = site.worker(loops);
     let began = Instant::now();
     let took = async {
-        site.until_empty().await;
+        site.until_empty(&worker.monitor, count).await;
         began.elapsed()
     };
     let mut measured = Duration::ZERO;
