@@ -47,6 +47,9 @@ pub fn subscriber<W: Write + Send + 'static>(
     Registry::default().with(JsonLines { level, clock, out: Mutex::new(out) })
 }
 
+/// What our own targets start with.
+const OURS: &str = "charge_once";
+
 struct JsonLines<W> {
     level: LevelFilter,
     clock: Clock,
@@ -55,7 +58,7 @@ struct JsonLines<W> {
 
 impl<W: Write + Send + 'static> JsonLines<W> {
     fn writes(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        let ours = metadata.target().starts_with("charge_once");
+        let ours = metadata.target().starts_with(OURS);
         *metadata.level() <= if ours { self.level } else { self.level.min(LevelFilter::WARN) }
     }
 }
@@ -75,6 +78,10 @@ where
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        // The spans of libraries name the same request in other words.
+        if !attributes.metadata().target().starts_with(OURS) {
+            return;
+        }
         let mut fields = Fields::default();
         attributes.record(&mut fields);
         if let Some(span) = context.span(id) {
