@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use charge_once::{
-    clock::Clock,
+    clock::{Clock, Timestamp},
     gateway::simulated::{Effect, Operation, Rule, Script},
     local::{
         environment::Provider,
@@ -48,9 +48,13 @@ async fn stack(provider: Provider, script: Script, settings: &[(&str, &str)]) ->
 
 /// The order, as the message `message_id` brings it for the `receives`th time.
 fn delivery(message_id: &str, receives: u32) -> Vec<u8> {
+    delivery_of("pm_card_visa", Clock::system().now(), message_id, receives)
+}
+
+fn delivery_of(payment_method: &str, sent_at: Timestamp, message_id: &str, receives: u32) -> Vec<u8> {
     let body =
-        json!({"order_id": "o-1", "amount": 49.90, "currency": "EUR", "payment_method": "pm_card_visa"});
-    let now = Clock::system().now().as_millis().to_string();
+        json!({"order_id": "o-1", "amount": 49.90, "currency": "EUR", "payment_method": payment_method});
+    let now = sent_at.as_millis().to_string();
     let record = json!({
         "messageId": message_id,
         "receiptHandle": format!("{message_id}-{receives}"),
@@ -129,6 +133,51 @@ async fn the_process_is_killed_in_the_middle_of_a_charge() {
         assert_eq!(decision(&taken_over), ("ack".into(), "CHARGED".into()));
         assert_charged_once(&stack, provider);
     }
+}
+
+/// Delivers the order until the provider has seen the operation, and kills the process there.
+async fn kill_at(stack: &Arc<Stack>, event: Vec<u8>, operation: Operation) {
+    let mut first = JoinSet::new();
+    first.spawn({
+        let stack = Arc::clone(stack);
+        async move { stack.invoke(event).await.unwrap() }
+    });
+    let seen = |it: &charge_once::gateway::simulated::LoggedRequest| it.operation == Some(operation);
+    stack.provider().until(|provider| provider.requests().iter().any(seen)).await;
+    stack.kill_function().await;
+    assert_eq!(first.join_next().await.unwrap().unwrap().outcome, InvocationOutcome::Crashed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_declined_order_whose_process_is_killed_before_the_seal_is_never_charged() {
+    let hang = Rule::always(Effect::HangBefore {}).on(Operation::Cancel).times(1);
+    let stack = Arc::new(stack(Provider::Stripe, Script::of([hang]), &[]).await);
+    let event = |receives| delivery_of("pm_card_chargeDeclined", Clock::system().now(), "m-1", receives);
+    kill_at(&stack, event(1), Operation::Cancel).await;
+    assert_eq!(stack.ledger().unwrap()[0]["state"], json!("PREPARED"), "not declined before it is sealed");
+    let_the_lease_end(&stack);
+    let second = stack.invoke(event(2)).await.unwrap();
+    assert_eq!(decision(&second).0, "poison");
+    assert_eq!((stack.charges().len(), &stack.ledger().unwrap()[0]["state"]), (0, &json!("DECLINED")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_charge_that_was_not_recorded_is_found_after_twenty_days_in_the_dead_letter_queue() {
+    const DAYS: Duration = Duration::from_secs(20 * 24 * 3600);
+    let hang = Rule::always(Effect::HangAfter {}).on(Operation::Confirm).times(1);
+    let stack = Arc::new(stack(Provider::Stripe, Script::of([hang]), &[]).await);
+    let sent_at = Clock::system().now().minus(DAYS);
+    kill_at(&stack, delivery_of("pm_card_visa", sent_at, "m-1", 1), Operation::Confirm).await;
+    stack.provider().forget_keys();
+    for mut row in stack.ledger().unwrap() {
+        for instant in ["first_seen_at", "first_sent_at", "state_changed_at", "lease_until"] {
+            row.insert(instant.into(), json!(sent_at.as_millis()));
+        }
+        stack.put_row(&row).unwrap();
+    }
+    let redriven = stack.invoke(delivery_of("pm_card_visa", sent_at, "m-2", 1)).await.unwrap();
+    assert_eq!(decision(&redriven), ("ack".into(), "CHARGED".into()));
+    assert_charged_once(&stack, Provider::Stripe);
 }
 
 #[tokio::test(flavor = "multi_thread")]
