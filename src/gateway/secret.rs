@@ -88,6 +88,13 @@ impl Credential {
         current.as_ref().is_some_and(|secret| secret.0.expose_secret().starts_with(prefix))
     }
 
+    /// Whether the credential is made of letters, digits, `_` and `-` alone, as keys are and JSON is not.
+    pub fn is_plain_token(&self) -> bool {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().is_some_and(|secret| secret.0.expose_secret().bytes().all(plain))
+    }
+
     /// The value of the `Authorization` header.
     pub(super) fn bearer(&self) -> Option<HeaderValue> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.bearer()

@@ -40,8 +40,10 @@ pub enum StripeConfigError {
     /// There is no key.
     #[error("GATEWAY=stripe needs a key: set GATEWAY_SECRET_ARN (or GATEWAY_SECRET for local use)")]
     NoKey,
-    /// Publishable keys cannot charge.
-    #[error("the Stripe key must be a secret or restricted key (sk_... or rk_...)")]
+    /// Publishable keys cannot charge, and a secret that is JSON is not the key itself.
+    #[error(
+        "the Stripe key must be a secret or restricted key (sk_... or rk_...) as plain text, not as JSON"
+    )]
     NotASecretKey,
 }
 
@@ -61,7 +63,7 @@ impl StripeGateway {
         if credential.is_none() {
             return Err(StripeConfigError::NoKey);
         }
-        if !(is("sk_") || is("rk_")) {
+        if is("pk_") || !credential.is_plain_token() {
             return Err(StripeConfigError::NotASecretKey);
         }
         // Part of the record: an order of one mode is never settled by a key of the other.
@@ -194,5 +196,33 @@ impl TwoPhaseGateway for StripeGateway {
     ) -> Result<Sighting, GatewayError> {
         let fields = form(&[("cancellation_reason", "abandoned")]);
         self.see(order, Method::POST, format!("/{handle}/cancel"), Some(key), fields, within).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::secret::Secret;
+
+    fn provider(key: Option<&str>) -> Result<String, StripeConfigError> {
+        let credential = Credential::fixed(key.map(|key| Secret::new(key).unwrap()), Clock::system());
+        let url = Uri::from_static("https://api.stripe.com");
+        let transport = Transport::from_fn(|_request| unreachable!("nothing is sent"));
+        StripeGateway::new(transport, url, credential, "acct_1", Clock::system())
+            .map(|gateway| gateway.provider)
+    }
+
+    #[test]
+    fn the_mode_of_the_key_is_part_of_the_provider() {
+        assert_eq!(provider(Some("sk_test_1")).unwrap(), "stripe:acct_1:test");
+        assert_eq!(provider(Some("rk_live_1")).unwrap(), "stripe:acct_1:live");
+    }
+
+    #[test]
+    fn what_cannot_be_a_secret_key_is_refused() {
+        assert_eq!(provider(None), Err(StripeConfigError::NoKey));
+        for key in ["pk_live_1", r#"{"key":"sk_live_1"}"#, "Bearer sk_live_1"] {
+            assert_eq!(provider(Some(key)), Err(StripeConfigError::NotASecretKey), "{key}");
+        }
     }
 }
