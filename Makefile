@@ -2,6 +2,9 @@
 # All of it builds with the same features, so nothing is compiled twice.
 CARGO   ?= cargo
 FLAGS   := --all-features
+# With the examples, because then cargo picks the same features for every crate as for the tests.
+BINS    := --bins --examples
+TARGET  := $(or $(CARGO_TARGET_DIR),target)
 CONFIG  ?= default
 MINUTES ?= 30
 export CASES_DIR MINUTES
@@ -13,11 +16,13 @@ help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' | awk -F'|' '{ printf "%-13s %s\n", $$1, $$2 }'
 
 run: ## charge the sample orders of events/ through the real Lambda binary, locally (ARGS="--twice", EVENTS=...)
-	@$(CARGO) build --quiet $(FLAGS) --bins
-	@$(CARGO) run --quiet $(FLAGS) --bin charge-once -- local $(ARGS) $(EVENTS)
+	@$(CARGO) build $(FLAGS) $(BINS)
+	@$(TARGET)/debug/charge-once local $(ARGS) $(EVENTS)
 
-test: ## run every test
+test: ## run every test, and the examples that tell whether they hold
 	$(CARGO) test $(FLAGS)
+	$(TARGET)/debug/examples/custom_gateway
+	$(TARGET)/debug/examples/custom_ledger
 
 cases: ## run the behaviour cases through the real Lambda binary (CASES_DIR=... adds a folder)
 	$(CARGO) test $(FLAGS) --test it cases -- --nocapture
