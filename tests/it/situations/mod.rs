@@ -252,3 +252,36 @@ async fn a_bad_setting_stops_the_start_with_its_name() {
     let error = Stack::start(config).await.unwrap_err().to_string();
     assert!(error.contains("CONCURRENCY must be an integer from 1 to 1000"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotated_key_sends_nothing_to_the_dead_letter_queue() {
+    let stack = stack(Provider::Stripe, Script::default(), &[("CONCURRENCY", "2")]).await;
+    stack.provider().require_secret(Some("sk_test_the_new_one"));
+    let event = {
+        let now = Clock::system().now().as_millis().to_string();
+        let record = |number: usize| {
+            let order_id = format!("o-{number}");
+            let body = json!({"order_id": order_id, "amount": 1, "currency": "EUR", "payment_method": "pm_card_visa"});
+            json!({
+                "messageId": format!("m-{number}"),
+                "receiptHandle": format!("rh-{number}"),
+                "body": body.to_string(),
+                "attributes": {"SentTimestamp": now},
+                "eventSource": "aws:sqs",
+                "eventSourceARN": "arn:aws:sqs:eu-central-1:123456789012:orders",
+            })
+        };
+        json!({ "Records": (0..12).map(record).collect::<Vec<_>>() }).to_string().into_bytes()
+    };
+    let refused = stack.invoke(event.clone()).await.unwrap();
+    assert_eq!(refused.records.len(), 12);
+    assert!(refused.records.iter().all(|record| record.text("decision") == "retry"), "{:#?}", refused.log);
+    let left = refused.records.iter().filter(|record| record.text("reason") == "NOT_STARTED:BREAKER").count();
+    assert!(left >= 9, "the breaker opens at the first refusal: {left}");
+    assert_eq!(stack.charges().len(), 0);
+
+    stack.provider().require_secret(Some("sk_test_local"));
+    let healed = stack.invoke(event).await.unwrap();
+    assert!(healed.records.iter().all(|record| record.text("reason") == "CHARGED"), "{:#?}", healed.log);
+    assert_eq!(stack.charges().len(), 12);
+}
