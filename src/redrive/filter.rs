@@ -46,6 +46,9 @@ const OPERATORS: [(&str, Compare); 5] = [
 /// Why a filter cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
+    /// Nothing to match: an unset shell variable, say, where a filter was meant.
+    #[error("the filter is empty and would match everything; write * to mean that")]
+    Empty,
     /// A condition without an operator.
     #[error("{0:?} is no condition; write FIELD=VALUE with =, !=, ~ (contains), > or <")]
     NoOperator(String),
@@ -77,12 +80,21 @@ impl Filter {
     }
 }
 
+/// The filter that everything passes.
+const ALL: &str = "*";
+
 impl FromStr for Filter {
     type Err = FilterError;
 
     fn from_str(text: &str) -> Result<Self, FilterError> {
-        let conditions = text.split(',').map(str::trim).filter(|condition| !condition.is_empty());
-        conditions.map(Condition::parse).collect::<Result<_, _>>().map(Self)
+        if text.trim() == ALL {
+            return Ok(Self::default());
+        }
+        let conditions: Vec<&str> = text.split(',').map(str::trim).filter(|it| !it.is_empty()).collect();
+        if conditions.is_empty() {
+            return Err(FilterError::Empty);
+        }
+        conditions.into_iter().map(Condition::parse).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -230,7 +242,7 @@ mod tests {
     fn each_field_is_compared_as_it_reads() {
         let takes = |text: &str| text.parse::<Filter>().unwrap().takes(&letter());
         let met = [
-            "",
+            "*",
             "reason=DECLINED",
             "reason=DECLINED:card_declined",
             "reason~card",
@@ -254,6 +266,7 @@ mod tests {
             error("colour=red"),
             "there is no field \"colour\"; there are reason, order_id, group, ledger, age, receives"
         );
+        assert!(error(" , ").starts_with("the filter is empty and would match everything"));
         assert_eq!(error("age=1h"), "age is compared with > or <");
         assert_eq!(error("age>soon"), "age takes a duration such as 30s, 15m, 20h or 7d");
         assert_eq!(

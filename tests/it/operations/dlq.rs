@@ -173,7 +173,7 @@ async fn paid_letters_are_dropped_and_doubtful_ones_are_not() {
     let bench = cemetery().await;
     let paid = bench.json(&["dlq", "discard", "--filter", "ledger=paid", "--confirm", "--json"]).await;
     assert_eq!((&paid["deleted"], &paid["not_paid"]), (&json!(200), &json!([])));
-    let all = bench.json(&["dlq", "discard", "--filter", "", "--json"]).await;
+    let all = bench.json(&["dlq", "discard", "--filter", "*", "--json"]).await;
     assert_eq!((&all["deleted"], all["refused"].as_array().unwrap().len()), (&json!(400), 400));
     assert_eq!(bench.depth("orders-dlq"), 800, "the second was a dry run");
 }

@@ -24,7 +24,7 @@ pub(super) struct Args {
     #[command(flatten)]
     walk: WalkArgs,
     /// Which messages; `charge-once dlq peek --help` explains
-    #[arg(long, value_name = "EXPR", default_value = "")]
+    #[arg(long, value_name = "EXPR", default_value = "*")]
     filter: Filter,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Args {
     #[command(flatten)]
     orders: OrderArgs,
     /// Which messages; `charge-once dlq peek --help` explains
-    #[arg(long, value_name = "EXPR", default_value = "")]
+    #[arg(long, value_name = "EXPR", default_value = "*")]
     filter: Filter,
     /// At most so many messages a second
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]

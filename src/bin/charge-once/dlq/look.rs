@@ -43,7 +43,7 @@ pub(super) struct PeekArgs {
     #[command(flatten)]
     walk: WalkArgs,
     /// Which messages
-    #[arg(long, value_name = "EXPR", default_value = "")]
+    #[arg(long, value_name = "EXPR", default_value = "*")]
     filter: Filter,
     /// At most so many
     #[arg(long, default_value_t = 10)]

@@ -26,7 +26,7 @@ pub(super) struct Args {
     #[command(flatten)]
     walk: WalkArgs,
     /// Which messages; `charge-once dlq peek --help` explains
-    #[arg(long, value_name = "EXPR", default_value = "", conflicts_with = "native")]
+    #[arg(long, value_name = "EXPR", default_value = "*", conflicts_with = "native")]
     filter: Filter,
     /// The queue's URL; without it each goes where SQS says it came from
     #[arg(long, env = "QUEUE_URL", value_name = "URL")]
