@@ -42,7 +42,7 @@ peers: ## put template, binary and Stripe gateway before third parties (needs py
 
 bench: ## measure starts, batches and their critical path, into docs/performance.md (python3 adds Powertools to compare)
 	@mkdir -p .tools; if command -v python3 >/dev/null; then echo "$$(scripts/tools bench)/python" > .tools/bench-python; fi
-	$(CARGO) build --release $(FLAGS) --bins --examples
+	$(CARGO) build --release $(FLAGS) --bin bootstrap --example empty_function
 	$(CARGO) bench $(FLAGS) --bench lambda
 
 bench-worker: ## the worker's messages a second at 30 ms a request, next to boto3 (needs python3)

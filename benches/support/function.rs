@@ -90,10 +90,11 @@ impl World {
             .envs(&self.environment)
             .env("PATH", "/usr/bin:/bin")
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(Stdio::inherit())
             .spawn()?;
         let process = Process(child);
-        tokio::time::timeout(Duration::from_secs(30), polls.changed()).await??;
+        let ready = tokio::time::timeout(Duration::from_secs(30), polls.changed()).await;
+        ready.map_err(|_elapsed| format!("{program} did not ask for an event within 30 s"))??;
         Ok((process, began.elapsed()))
     }
 
