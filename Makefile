@@ -43,7 +43,7 @@ peers: ## put template, binary and Stripe gateway before third parties (needs py
 bench: ## measure starts, batches and their critical path, into docs/performance.md (python3 adds Powertools to compare)
 	@mkdir -p .tools; if command -v python3 >/dev/null; then echo "$$(scripts/tools bench)/python" > .tools/bench-python; fi
 	$(CARGO) build --release $(FLAGS) --bin bootstrap --example empty_function
-	$(CARGO) bench $(FLAGS) --bench lambda
+	$(CARGO) bench $(FLAGS) --profile dev --bench lambda
 
 bench-worker: ## the worker's messages a second at 30 ms a request, next to boto3 (needs python3)
 	$(CARGO) bench $(FLAGS) --bench worker -- --python "$$(scripts/tools bench)/python"
