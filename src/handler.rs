@@ -12,6 +12,7 @@ use crate::{
     batch::{Batch, BatchResult, BatchRules},
     charge::Step,
     clock::{Clock, Timestamp},
+    deadline::ANSWER,
     event::{self, EventError},
     metrics::Metrics,
     queue::{Queue, VisibilityChange},
@@ -21,8 +22,6 @@ use crate::{
     visibility::{self, VisibilityRules},
 };
 
-/// Kept free at the end of an invocation for the answer itself.
-const ANSWER_MARGIN: Duration = Duration::from_millis(200);
 /// SQS takes so many entries in one call.
 const ENTRIES: usize = 10;
 
@@ -130,7 +129,7 @@ impl<S: Step, Q: Queue> Handler<S, Q> {
             );
             return changes.len();
         };
-        let time = deadline.minus(ANSWER_MARGIN).since(self.clock.now());
+        let time = deadline.minus(ANSWER).since(self.clock.now());
         let chunks = changes.chunks(ENTRIES).map(|chunk| async move {
             match tokio::time::timeout(time, self.queue.change_visibility(url, chunk)).await {
                 Ok(Ok(results)) => {

@@ -77,6 +77,7 @@ pub mod charge;
 pub mod clients;
 pub mod clock;
 pub mod config;
+pub mod deadline;
 pub mod decision;
 #[cfg(feature = "cli")]
 pub mod doctor;

@@ -19,6 +19,7 @@ pub use self::pace::{AtOnce, Pace};
 use crate::{
     charge::{Delivery, Facts, Health, Outcome, Step},
     clock::{Clock, Timestamp},
+    deadline::DROP_RECORDS,
     decision::{AckReason, Decision, PoisonReason, RetryAfter, RetryReason},
     envelope::{Envelope, EnvelopeError},
     order::{Order, OrderRules},
@@ -27,8 +28,6 @@ use crate::{
     telemetry::ErrorChain,
 };
 
-/// This long before the deadline a record that still runs is dropped, so that the answer gets out.
-const DROP_BEFORE: Duration = Duration::from_millis(700);
 /// So many failures in a row open the breaker.
 const BREAKER_LIMIT: u32 = 3;
 /// SQS takes at most ten attributes; three may be ours.
@@ -198,7 +197,7 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
             trace_header = record.trace_header.as_deref(),
         );
         let work = AssertUnwindSafe(self.step.run(order, &delivery).instrument(span)).catch_unwind();
-        let time = self.deadline.minus(DROP_BEFORE).since(self.clock.now());
+        let time = self.deadline.minus(DROP_RECORDS).since(self.clock.now());
         match tokio::time::timeout(time, work).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => Outcome {
@@ -218,7 +217,7 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
             return outcome;
         };
         let copy = copy_for_dlq(record, body, reason);
-        let time = self.deadline.minus(DROP_BEFORE).since(self.clock.now());
+        let time = self.deadline.minus(DROP_RECORDS).since(self.clock.now());
         let sent = tokio::time::timeout(time, self.queue.send(url, &[copy])).await;
         let error = match sent {
             Ok(Ok(results)) => match results.into_iter().next() {

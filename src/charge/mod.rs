@@ -21,9 +21,6 @@ pub use self::{
     two_phase::TwoPhaseCharge,
 };
 
-/// How long before the invocation's deadline nothing more is sent.
-pub const STOP_SENDING: Duration = Duration::from_millis(1500);
-
 /// What is done with one order. A fork with another step than a charge implements this.
 pub trait Step: Send + Sync {
     /// Works on one order and decides about its message. Never fails: a failure is a decision.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{
     Delivery, Desk, Outcome, Step,
-    desk::{RESENDS, Work},
+    desk::{Resends, Work},
     tenure::Tenure,
 };
 use crate::{
@@ -97,7 +97,7 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
         let (order, provider) = (work.order, self.gateway.provider());
         let key = IdempotencyKey::new(provider, order.id(), order.attempt(), Operation::Charge);
         let mut doubt = lease.has_earlier_doubt();
-        let mut resends = 0;
+        let mut resends = Resends::default();
         loop {
             let Some(within) = self.desk.budget(work) else {
                 return self.out_of_time(work, lease, doubt).await;
@@ -109,11 +109,9 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
             };
             let doubted = doubt;
             doubt |= error.kind != GatewayErrorKind::NotSent;
-            let again = error.kind.may_resend() && resends < RESENDS && self.desk.pause(work).await;
-            if !again {
+            if !resends.again(&self.desk, work, &error).await {
                 return self.failed(work, lease, error, doubted).await;
             }
-            resends = resends.saturating_add(1);
         }
     }
 

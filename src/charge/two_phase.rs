@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{
     Delivery, Desk, Outcome, Step,
-    desk::{RESENDS, Work},
+    desk::{Resends, Work},
     tenure::Tenure,
 };
 use crate::{
@@ -110,7 +110,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
     async fn prepare(&self, work: &mut Work<'_>, lease: Lease, expired: Option<String>) -> Phase {
         let generation = lease.entry().handle_generation.saturating_add(u32::from(expired.is_some()));
         let mut operation = Operation::Create { generation };
-        let mut resends = 0;
+        let mut resends = Resends::default();
         let handle = loop {
             let Some(within) = self.desk.budget(work) else {
                 return Phase::End(self.out_of_time(work, lease).await);
@@ -125,10 +125,10 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
                 // The provider may replay this 500 for a day; another key gets another handle, and only the one
                 // that is stored is ever charged.
                 operation = Operation::CreateAnew { generation, fence: lease.entry().fence };
-            } else if !(error.kind.may_resend() && resends < RESENDS && self.desk.pause(work).await) {
+                resends.count(true);
+            } else if !resends.again(&self.desk, work, &error).await {
                 return Phase::End(self.not_prepared(work, lease, error).await);
             }
-            resends = resends.saturating_add(1);
         };
         self.store(work, lease, expired, handle).await
     }
@@ -182,21 +182,20 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
     async fn commit(&self, work: &mut Work<'_>, armed: Armed, before: Commit) -> Phase {
         let key = self.key(work.order, Operation::Commit { fence: armed.lease.entry().fence });
         let commit = if before == Commit::None { Commit::Once } else { Commit::Twice };
-        let mut resends = 0;
-        let error = loop {
+        let mut resends = Resends::default();
+        loop {
             let Some(within) = self.desk.budget(work) else {
                 return Phase::End(self.out_of_time(work, armed.lease).await);
             };
             let call = self.gateway.commit(work.order, &armed.handle, &key, within);
-            match self.desk.asked(work, call).await {
+            let error = match self.desk.asked(work, call).await {
                 Ok(seen) => return Phase::Settle(armed, seen, commit),
-                Err(error) if error.kind.may_resend() && resends < RESENDS && self.desk.pause(work).await => {
-                    resends = resends.saturating_add(1);
-                }
-                Err(error) => break error,
+                Err(error) => error,
+            };
+            if !resends.again(&self.desk, work, &error).await {
+                return self.not_committed(work, armed, error, commit).await;
             }
-        };
-        self.not_committed(work, armed, error, commit).await
+        }
     }
 
     async fn not_committed(
@@ -279,7 +278,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
     async fn ready(&self, work: &mut Work<'_>, armed: Armed, commit: Commit) -> Phase {
         match commit {
             Commit::None => Phase::Commit(armed, commit),
-            Commit::Once if self.desk.pause_long(work).await => Phase::Commit(armed, commit),
+            Commit::Once if self.desk.pause_after_silence(work).await => Phase::Commit(armed, commit),
             Commit::Once | Commit::Twice => {
                 let reason = RetryReason::Gateway(Code::new("UNKNOWN"));
                 Phase::End(

@@ -12,8 +12,9 @@ use std::{
 };
 
 /// The modules of the library from the ground up. Each may import those before it and nothing else of the crate.
-const LAYERS: [&str; 27] = [
+const LAYERS: [&str; 28] = [
     "clock",
+    "deadline",
     "backoff",
     "telemetry",
     "money",
@@ -51,10 +52,8 @@ const AWS_CRATES: [&str; 5] = ["aws_sdk_", "aws_config", "aws_smithy", "aws_lamb
 /// Lines of code: without tests, comments and empty lines.
 const LONGEST_FILE: usize = 300;
 /// Files with more lines of code, each with the reason why it stays whole.
-const LONG_FILES: [(&str, &str); 2] = [
-    ("charge/desk.rs", "what the two algorithms and the sweeper share"),
-    ("ledger/transition.rs", "the table of transitions with its conditions"),
-];
+const LONG_FILES: [(&str, &str); 1] =
+    [("ledger/transition.rs", "the table of transitions with its conditions")];
 
 const LONGEST_FUNCTION: usize = 50;
 /// Functions with more lines, and why they stay whole.
