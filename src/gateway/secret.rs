@@ -16,7 +16,8 @@ use crate::{
     telemetry::ErrorChain,
 };
 
-/// A refused credential is read again at most this often.
+/// A refused credential is read again at most this often; the read at start does not count, because the key may have
+/// been rotated a moment later.
 const RENEW_EVERY: Duration = Duration::from_secs(300);
 
 /// A credential that can be sent and not shown.
@@ -63,13 +64,13 @@ pub struct Credential {
     current: RwLock<Option<Secret>>,
     fetch: Option<Fetch>,
     clock: Clock,
-    fetched_at: Mutex<Timestamp>,
+    renewed_at: Mutex<Option<Timestamp>>,
 }
 
 impl Credential {
     /// A credential that stays as it is; `None` sends none.
     pub fn fixed(secret: Option<Secret>, clock: Clock) -> Self {
-        Self { current: RwLock::new(secret), fetch: None, fetched_at: Mutex::new(clock.now()), clock }
+        Self { current: RwLock::new(secret), fetch: None, renewed_at: Mutex::default(), clock }
     }
 
     /// A credential that was read with `fetch` and is read again after it was refused.
@@ -104,12 +105,12 @@ impl Credential {
     pub(super) async fn refused(&self) {
         let Some(fetch) = &self.fetch else { return };
         {
-            let mut fetched_at = self.fetched_at.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut renewed_at = self.renewed_at.lock().unwrap_or_else(PoisonError::into_inner);
             let now = self.clock.now();
-            if now.since(*fetched_at) < RENEW_EVERY {
+            if renewed_at.is_some_and(|last| now.since(last) < RENEW_EVERY) {
                 return;
             }
-            *fetched_at = now;
+            *renewed_at = Some(now);
         }
         match fetch().await {
             Ok(secret) => *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(secret),
@@ -162,8 +163,7 @@ mod tests {
             }
         });
         let credential = Credential::renewable(Secret::new("old").unwrap(), fetch, clock);
-        for (at, expected) in [(299_000, "Bearer old"), (300_000, "Bearer new-0"), (599_000, "Bearer new-0")]
-        {
+        for (at, expected) in [(0, "Bearer new-0"), (299_000, "Bearer new-0"), (300_000, "Bearer new-1")] {
             now.store(at, Ordering::Relaxed);
             credential.refused().await;
             assert_eq!(credential.bearer().unwrap(), expected);

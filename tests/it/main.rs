@@ -19,5 +19,6 @@ mod situations;
 mod soak;
 mod stripe_peers;
 mod support;
+mod surroundings;
 mod template;
 mod worker;

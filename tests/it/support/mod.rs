@@ -1,6 +1,7 @@
 //! What several tests stand on.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+pub(crate) mod aws;
 pub(crate) mod dynamodb;
 pub(crate) mod faulty;
 pub(crate) mod order;
