@@ -30,6 +30,7 @@ pub struct StripeGateway {
     transport: Transport,
     url: Uri,
     credential: Credential,
+    mode: &'static str,
     provider: String,
     clock: Clock,
 }
@@ -59,16 +60,11 @@ impl StripeGateway {
         account: &str,
         clock: Clock,
     ) -> Result<Self, StripeConfigError> {
-        let is = |prefix: &str| credential.starts_with(prefix);
         if credential.is_none() {
             return Err(StripeConfigError::NoKey);
         }
-        if is("pk_") || !credential.is_plain_token() {
-            return Err(StripeConfigError::NotASecretKey);
-        }
-        // Part of the record: an order of one mode is never settled by a key of the other.
-        let mode = if is("sk_test_") || is("rk_test_") { "test" } else { "live" };
-        Ok(Self { transport, url, provider: format!("stripe:{account}:{mode}"), credential, clock })
+        let mode = mode(&credential).ok_or(StripeConfigError::NotASecretKey)?;
+        Ok(Self { transport, url, provider: format!("stripe:{account}:{mode}"), mode, credential, clock })
     }
 
     async fn call(
@@ -98,6 +94,12 @@ impl StripeGateway {
             request = request.header(header::AUTHORIZATION, bearer);
         }
         let request = request.body(Full::from(form)).map_err(|error| unbuilt(error.into()))?;
+        if mode(&self.credential) != Some(self.mode) {
+            // It is not what the records name, and may have been put there by mistake.
+            self.credential.refused().await;
+            let kind = GatewayErrorKind::AuthConfig { unauthenticated: true };
+            return Err(GatewayError::new(kind, "the key that was read again is of another mode"));
+        }
         let response: Response<Bytes> = self.transport.send(request, within).await?;
         if response.status() == StatusCode::UNAUTHORIZED {
             self.credential.refused().await;
@@ -116,6 +118,14 @@ impl StripeGateway {
     ) -> Result<Sighting, GatewayError> {
         Ok(self.call(order, method, &path, key, form, within).await?.sighting)
     }
+}
+
+/// The key's mode, which is part of the record: an order of one mode is never settled by a key of the other. `None` if
+/// the key cannot charge.
+fn mode(credential: &Credential) -> Option<&'static str> {
+    let is = |prefix: &str| credential.starts_with(prefix);
+    let can_charge = !is("pk_") && credential.is_plain_token();
+    can_charge.then(|| if is("sk_test_") || is("rk_test_") { "test" } else { "live" })
 }
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("stripe-version");
@@ -201,8 +211,16 @@ impl TwoPhaseGateway for StripeGateway {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
     use super::*;
-    use crate::gateway::secret::Secret;
+    use crate::{
+        gateway::secret::{Fetch, Secret},
+        order::OrderRules,
+    };
 
     fn provider(key: Option<&str>) -> Result<String, StripeConfigError> {
         let credential = Credential::fixed(key.map(|key| Secret::new(key).unwrap()), Clock::system());
@@ -216,6 +234,29 @@ mod tests {
     fn the_mode_of_the_key_is_part_of_the_provider() {
         assert_eq!(provider(Some("sk_test_1")).unwrap(), "stripe:acct_1:test");
         assert_eq!(provider(Some("rk_live_1")).unwrap(), "stripe:acct_1:live");
+    }
+
+    #[tokio::test]
+    async fn a_key_of_another_mode_is_never_sent() {
+        let sent = Arc::new(AtomicUsize::new(0));
+        let transport = Transport::from_fn({
+            let sent = Arc::clone(&sent);
+            move |_request| {
+                sent.fetch_add(1, Ordering::Relaxed);
+                Box::pin(async { Ok(Response::builder().status(401).body(Bytes::new()).unwrap()) })
+            }
+        });
+        let fetch: Fetch = Box::new(|| Box::pin(async { Ok(Secret::new("sk_live_2")?) }));
+        let credential = Credential::renewable(Secret::new("sk_test_1").unwrap(), fetch, Clock::system());
+        let url = Uri::from_static("https://api.stripe.com");
+        let gateway = StripeGateway::new(transport, url, credential, "acct_1", Clock::system()).unwrap();
+        let rules = OrderRules { default_currency: None, max_amount_minor: 100 };
+        let order = Order::parse(r#"{"order_id":"o-1","amount":1,"currency":"EUR"}"#, &rules).unwrap();
+        for _ in 0..2 {
+            let error = gateway.inspect(&order, "pi_1", Duration::from_secs(1)).await.unwrap_err();
+            assert_eq!(error.kind, GatewayErrorKind::AuthConfig { unauthenticated: true });
+            assert_eq!(sent.load(Ordering::Relaxed), 1, "the live key that was read again stays here");
+        }
     }
 
     #[test]
