@@ -82,6 +82,11 @@ impl QueueArn {
         Self::parse(&format!("arn:aws:sqs:{region}:{account}:{name}"))
     }
 
+    /// Whether the URL is that of this queue. Regions are not compared: emulators have none in their URLs.
+    pub fn is_at(&self, url: &str) -> bool {
+        Self::of_url(url).is_some_and(|other| other.account == self.account && other.name == self.name)
+    }
+
     /// The queue's name, the value of the `queue` metric dimension.
     pub fn name(&self) -> &str {
         &self.name
@@ -218,6 +223,11 @@ mod tests {
         ];
         for (url, expected) in cases {
             assert_eq!(queue(url), expected, "{url}");
+        }
+        let orders = QueueArn::parse("arn:aws-cn:sqs:cn-north-1:111122223333:orders").unwrap();
+        assert!(orders.is_at("https://sqs.cn-north-1.amazonaws.com.cn/111122223333/orders"));
+        for other in ["111122223333/orders-dlq", "444455556666/orders"] {
+            assert!(!orders.is_at(&format!("https://sqs.cn-north-1.amazonaws.com.cn/{other}")), "{other}");
         }
     }
 

@@ -216,6 +216,11 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
         else {
             return outcome;
         };
+        // A copy would come back here, and Lambda drops a message that goes round so for the 16th time.
+        if record.queue.as_ref().is_some_and(|queue| queue.is_at(url)) {
+            tracing::error!("DLQ_URL is the queue that the message came from: poison stays there");
+            return outcome;
+        }
         let copy = copy_for_dlq(record, body, reason);
         let time = self.deadline.minus(DROP_RECORDS).since(self.clock.now());
         let sent = tokio::time::timeout(time, self.queue.send(url, &[copy])).await;

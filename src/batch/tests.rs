@@ -290,6 +290,15 @@ async fn poison_that_cannot_be_moved_stays() {
     assert_eq!(reasons(&result), ["DECLINED:card_declined", "NOT_STARTED:GROUP"]);
 }
 
+#[tokio::test]
+async fn poison_is_never_moved_to_where_it_came_from() {
+    let dlq = Dlq::default();
+    let own = "https://sqs.eu-west-1.amazonaws.com/1/orders.fifo";
+    let rules = BatchRules { move_poison_to: Some(own.into()), ..rules() };
+    let result = run_with(&Script::default(), &dlq, &rules, fifo(&[("malformed", Some("a"))]), 0).await;
+    assert_eq!((reasons(&result), dlq.sent.lock().unwrap().len()), (vec!["BODY_NOT_JSON".to_owned()], 0));
+}
+
 proptest! {
     #[test]
     fn every_record_is_in_one_lane_once_and_keeps_its_order(

@@ -50,6 +50,10 @@ fn a_bad_setting_is_refused_by_name() {
         (&[("BACKOFF_CAP", "13h")], "BACKOFF_CAP must be"),
         (&[("MAX_RECEIVE_COUNT", "0")], "MAX_RECEIVE_COUNT must be"),
         (&[("POISON_MODE", "dlq")], "DLQ_URL is not set"),
+        (
+            &[("POISON_MODE", "dlq"), ("DLQ_URL", "https://q/1/o"), ("QUEUE_URL", "https://q/1/o")],
+            "DLQ_URL is the queue itself",
+        ),
         (&[("POISON_MODE", "drop")], "POISON_MODE must be one of redrive, dlq"),
         (&[("DECLINED", "drop")], "DECLINED must be one of poison, ack"),
         (&[("QUEUE_URL", "orders")], "QUEUE_URL must start"),
