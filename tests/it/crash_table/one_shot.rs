@@ -1,7 +1,5 @@
 //! The same for one-shot providers, where the record says what was sent and the key must not outlive its window.
 
-use std::sync::Arc;
-
 use charge_once::{
     charge::LookUp,
     decision::{Code, Decision, PoisonReason, RetryReason},
@@ -9,9 +7,9 @@ use charge_once::{
     ledger::State,
 };
 
-use super::shop::{CHARGED, DUPLICATE, Shared, Shop};
+use super::shop::{CHARGED, DUPLICATE, Shop};
 use crate::support::{
-    faulty::{Fault, Faulty, Write},
+    faulty::{Fault, Write},
     order::HOUR,
 };
 
@@ -111,8 +109,11 @@ async fn a_charge_not_sent_after_an_earlier_doubt_stays_in_doubt() {
 #[tokio::test]
 async fn two_writes_an_order_and_none_on_the_index() {
     let shop = good().await;
-    let ledger = Arc::new(Faulty::sound(shop.ledger()));
-    assert_eq!(shop.work(Shared(Arc::clone(&ledger))).await.decision, CHARGED);
-    let names: Vec<Write> = ledger.writes().iter().map(|(write, _)| *write).collect();
-    assert_eq!(names, [Write::Begin, Write::Pay]);
+    assert_eq!(shop.work(shop.ledger()).await.decision, CHARGED);
+    shop.assert_writes_off_the_index(2);
+    for write in [Write::Begin, Write::Pay] {
+        let shop = good().await;
+        shop.crash(Fault::StopAfter(write)).await;
+        shop.assert_item_is_off_the_index().await;
+    }
 }

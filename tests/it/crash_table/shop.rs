@@ -153,6 +153,28 @@ impl Shop {
     pub(super) fn charges(&self) -> usize {
         self.provider.charges().len()
     }
+
+    /// So many writes went over the wire, and none of them set what puts a record on the sparse index.
+    pub(super) fn assert_writes_off_the_index(&self, count: usize) {
+        let writes = self.table.writes();
+        assert_eq!(writes.len(), count, "{writes:#?}");
+        let touching: Vec<_> = writes.iter().filter(|write| write.contains("#attention =")).collect();
+        assert!(touching.is_empty(), "{touching:#?}");
+    }
+
+    /// A number of the item as it lies in the table.
+    pub(super) async fn number(&self, attribute: &str) -> Option<i64> {
+        let item = self.table.item("o-1").await;
+        item.iter()
+            .find(|(name, _)| name == attribute)
+            .map(|(_, value)| value.as_n().unwrap().parse().unwrap())
+    }
+
+    /// The item as it lies in the table is not on the index.
+    pub(super) async fn assert_item_is_off_the_index(&self) {
+        let item = self.table.item("o-1").await;
+        assert!(!item.is_empty() && item.iter().all(|(name, _)| name != "attention"), "{item:?}");
+    }
 }
 
 /// A ledger that a test watches while the step owns it.

@@ -6,12 +6,12 @@ use charge_once::{
     charge::Alarm,
     decision::{Code, Decision, PoisonReason, RetryReason},
     gateway::simulated::{Effect, Operation, Rule, Script},
-    ledger::{Applied, State},
+    ledger::{Attention, State},
 };
 
 use super::shop::{CHARGED, DUPLICATE, Shared, Shop};
 use crate::support::{
-    faulty::{Fault, Faulty, Write},
+    faulty::{Fault, Write},
     order::HOUR,
 };
 
@@ -117,7 +117,7 @@ async fn record_of_the_charge_throttled_or_its_reply_lost() {
         let outcome = shop.work(Shared(Arc::clone(&ledger))).await;
         assert_eq!(retry(&outcome.decision), &RetryReason::ChargedNotRecorded, "{fault:?}");
         assert_eq!(outcome.facts.alarm, Some(Alarm::ChargedNotRecorded));
-        let tries = ledger.writes().iter().filter(|(write, _)| *write == Write::Pay).count();
+        let tries = ledger.writes().iter().filter(|write| **write == Write::Pay).count();
         assert_eq!(tries, 3, "{fault:?}");
         assert_eq!((shop.redeliver().await, shop.charges()), (next, 1));
     }
@@ -212,14 +212,42 @@ async fn record_gone_message_redriven() {
 #[tokio::test]
 async fn three_writes_an_order_and_none_on_the_index() {
     let shop = good().await;
-    let ledger = Arc::new(Faulty::sound(shop.ledger()));
-    assert_eq!(shop.work(Shared(Arc::clone(&ledger))).await.decision, CHARGED);
-    let writes = ledger.writes();
-    let names: Vec<Write> = writes.iter().map(|(write, _)| *write).collect();
-    assert_eq!(names, [Write::Begin, Write::StoreHandle, Write::Pay]);
-    for (write, applied) in writes {
-        let Some(Applied::Written { new, .. }) = applied else { panic!("{write:?}: {applied:?}") };
-        assert_eq!(new.attention, None, "{write:?} touches the index");
+    assert_eq!(shop.work(shop.ledger()).await.decision, CHARGED);
+    shop.assert_writes_off_the_index(3);
+    for write in [Write::Begin, Write::StoreHandle, Write::Pay] {
+        let shop = good().await;
+        shop.crash(Fault::StopAfter(write)).await;
+        shop.assert_item_is_off_the_index().await;
+    }
+}
+
+/// Leases are compared in milliseconds; DynamoDB's TTL reads seconds and would delete nothing, or too early.
+#[tokio::test]
+async fn instants_are_milliseconds_and_the_end_of_a_record_is_in_seconds() {
+    let shop = good().await;
+    let now = shop.hands.now().as_millis();
+    shop.crash(Fault::StopAfter(Write::Begin)).await;
+    assert_eq!(shop.number("first_seen_at").await, Some(now));
+    assert_eq!(shop.number("lease_until").await, Some(now + 35_000), "5 s beyond the deadline");
+    assert_eq!(shop.number("expires_at").await, None);
+    assert_eq!(shop.redeliver().await, CHARGED);
+    let charged_at = shop.hands.now().as_millis();
+    assert_eq!(shop.number("state_changed_at").await, Some(charged_at));
+    assert_eq!(shop.number("expires_at").await, Some(charged_at / 1000 + 180 * 24 * 3600));
+}
+
+#[tokio::test]
+async fn a_doubt_is_on_the_index_until_it_is_settled() {
+    let lost = |operation| Rule::always(Effect::ResetAfter {}).on(operation).times(1);
+    let unseen = lost(Operation::Retrieve);
+    for shop in [
+        Shop::two_phase("pm_card_visa", Script::of([lost(Operation::Confirm), unseen])).await,
+        Shop::one_shot("pm_card_visa", Script::of([lost(Operation::Charge)])).await,
+    ] {
+        assert!(matches!(shop.work(shop.ledger()).await.decision, Decision::Retry { .. }));
+        assert_eq!(shop.entry().await.attention, Some(Attention::Unsettled));
+        assert_eq!((shop.redeliver().await, shop.charges()), (CHARGED, 1));
+        shop.assert_item_is_off_the_index().await;
     }
 }
 

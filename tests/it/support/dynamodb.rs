@@ -1,5 +1,7 @@
 //! The ledger in an embedded DynamoDB, over a real socket.
 
+use std::sync::{Arc, Mutex};
+
 use aws_sdk_dynamodb::{
     Client,
     config::{BehaviorVersion, Credentials, Region},
@@ -8,10 +10,19 @@ use aws_sdk_dynamodb::{
         Projection, ProjectionType, ScalarAttributeType,
     },
 };
+use aws_smithy_runtime_api::{
+    box_error::BoxError,
+    client::{
+        interceptors::{Intercept, context::BeforeTransmitInterceptorContextRef},
+        runtime_components::RuntimeComponents,
+    },
+};
+use aws_smithy_types::config_bag::ConfigBag;
 use charge_once::{
     ledger::{Entry, Found, Ledger, VERSION, conformance::Fixture, dynamodb::DynamoDbLedger},
     order::OrderId,
 };
+use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinSet};
 
 const TABLE: &str = "ledger";
@@ -20,7 +31,36 @@ const TABLE: &str = "ledger";
 pub(crate) struct Table {
     pub(crate) client: Client,
     pub(crate) ledger: DynamoDbLedger,
+    wire: Wire,
     _server: JoinSet<()>,
+}
+
+/// Remembers every write to an item as it goes over the wire, the SDK's own retries too.
+#[derive(Clone, Debug, Default)]
+struct Wire(Arc<Mutex<Vec<String>>>);
+
+impl Intercept for Wire {
+    fn name(&self) -> &'static str {
+        "wire"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _components: &RuntimeComponents,
+        _config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let request = context.request();
+        let operation = request.headers().get("x-amz-target").and_then(|it| it.split('.').nth(1));
+        let operation = operation.ok_or("a call without an operation")?;
+        // Whatever else might change an item: puts, deletes, batches, transactions, statements.
+        if !["GetItem", "Query", "CreateTable"].contains(&operation) {
+            let body: Value = serde_json::from_slice(request.body().bytes().ok_or("a streamed body")?)?;
+            let update = body.get("UpdateExpression").and_then(Value::as_str).unwrap_or_default();
+            self.0.lock().unwrap().push(format!("{operation} {update}"));
+        }
+        Ok(())
+    }
 }
 
 impl Table {
@@ -29,9 +69,15 @@ impl Table {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let mut server = JoinSet::new();
         server.spawn(dynoxide::server::serve_on(listener, dynoxide::Database::memory().unwrap()));
-        let client = client(&url);
+        let wire = Wire::default();
+        let client = client(&url, wire.clone());
         create(&client).await;
-        Self { ledger: DynamoDbLedger::new(client.clone(), TABLE), client, _server: server }
+        Self { ledger: DynamoDbLedger::new(client.clone(), TABLE), client, wire, _server: server }
+    }
+
+    /// Every write so far, with its update expression.
+    pub(crate) fn writes(&self) -> Vec<String> {
+        self.wire.0.lock().unwrap().clone()
     }
 
     /// Puts an item as it is, whatever version it is of.
@@ -119,13 +165,14 @@ pub(crate) fn attributes(order_id: &OrderId, entry: &Entry) -> Vec<(&'static str
     texts.chain(numbers).collect()
 }
 
-fn client(url: &str) -> Client {
+fn client(url: &str, wire: Wire) -> Client {
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::from_static("us-east-1"))
         .credentials_provider(Credentials::for_tests())
         .http_client(aws_smithy_http_client::Builder::new().build_http())
-        .endpoint_url(url);
+        .endpoint_url(url)
+        .interceptor(wire);
     Client::from_conf(DynamoDbLedger::configure(config).build())
 }
 

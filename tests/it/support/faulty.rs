@@ -60,24 +60,19 @@ pub(crate) enum Fault {
 
 pub(crate) struct Faulty<L> {
     ledger: L,
-    fault: Option<Fault>,
+    fault: Fault,
     left: AtomicU32,
     reached: Notify,
     released: Notify,
-    writes: Mutex<Vec<(Write, Option<Applied>)>>,
+    writes: Mutex<Vec<Write>>,
 }
 
 impl<L: Ledger> Faulty<L> {
     /// Meets the fault each time.
     pub(crate) fn always(ledger: L, fault: Fault) -> Self {
-        Self { fault: Some(fault), ..Self::sound(ledger) }
-    }
-
-    /// Meets no fault, and remembers.
-    pub(crate) fn sound(ledger: L) -> Self {
         let (reached, released) = (Notify::new(), Notify::new());
         let left = AtomicU32::new(u32::MAX);
-        Self { ledger, fault: None, left, reached, released, writes: Mutex::default() }
+        Self { ledger, fault, left, reached, released, writes: Mutex::default() }
     }
 
     /// Waits until the work has stopped.
@@ -90,8 +85,8 @@ impl<L: Ledger> Faulty<L> {
         self.released.notify_one();
     }
 
-    /// Every write so far, with its answer if there was one.
-    pub(crate) fn writes(&self) -> Vec<(Write, Option<Applied>)> {
+    /// Every write so far, whether it was made or not.
+    pub(crate) fn writes(&self) -> Vec<Write> {
         self.writes.lock().unwrap().clone()
     }
 
@@ -110,9 +105,9 @@ fn silence() -> LedgerError {
 impl<L: Ledger> Ledger for Faulty<L> {
     async fn apply(&self, order_id: &OrderId, intent: &Intent) -> Result<Applied, LedgerError> {
         let write = Write::of(intent);
-        let meets = |fault: fn(Write) -> Fault| self.fault == Some(fault(write));
+        let meets = |fault: fn(Write) -> Fault| self.fault == fault(write);
         if meets(Fault::FailBefore) {
-            self.writes.lock().unwrap().push((write, None));
+            self.writes.lock().unwrap().push(write);
             return Err(silence());
         }
         if meets(Fault::StopBefore) {
@@ -122,7 +117,7 @@ impl<L: Ledger> Ledger for Faulty<L> {
             self.ledger.apply(order_id, intent).await?;
         }
         let applied = self.ledger.apply(order_id, intent).await?;
-        self.writes.lock().unwrap().push((write, Some(applied.clone())));
+        self.writes.lock().unwrap().push(write);
         if meets(Fault::StopAfter) {
             self.stop().await;
         }
