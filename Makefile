@@ -1,5 +1,5 @@
 # Everything one types. Rust and make are enough, except where a line says otherwise.
-# All of it builds with the same features, so nothing is compiled twice.
+# All of it but the last part of `test` builds with the same features, so nothing is compiled twice.
 CARGO   ?= cargo
 FLAGS   := --all-features
 # With the examples, because then cargo picks the same features for every crate as for the tests.
@@ -19,10 +19,12 @@ run: ## charge the sample orders of events/ through the real Lambda binary, loca
 	@$(CARGO) build $(FLAGS) $(BINS)
 	@$(TARGET)/debug/charge-once local $(ARGS) $(EVENTS)
 
+# Cargo unifies features, so any other crate may switch arbitrary_precision on.
 test: ## run every test, and the examples that tell whether they hold
 	$(CARGO) test $(FLAGS)
 	$(TARGET)/debug/examples/custom_gateway
 	$(TARGET)/debug/examples/custom_ledger
+	$(CARGO) test --quiet --no-default-features --features serde_json/arbitrary_precision --lib
 
 cases: ## run the behaviour cases through the real Lambda binary (CASES_DIR=... adds a folder)
 	$(CARGO) test $(FLAGS) --test it cases -- --nocapture
