@@ -154,6 +154,8 @@ async fn work_longer_than_the_visibility_timeout_is_delivered_once() {
     assert_eq!(begun.len(), 20);
     assert!(begun.iter().all(|(_, receive_count)| *receive_count == 1));
     assert_eq!((worker.monitor.counts().charged, worker.monitor.counts().redeliveries), (20, 0));
+    let extensions = bench.flaky.extensions();
+    assert!(extensions.len() >= 20 && extensions.iter().all(|seconds| *seconds == 2), "{extensions:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -273,15 +275,19 @@ async fn failed_receives_back_off_and_do_not_delay_the_shutdown() {
 
 #[tokio::test(start_paused = true)]
 async fn an_extension_that_fails_for_good_keeps_the_message_from_being_begun() {
-    let bench = Bench::new("orders.fifo");
-    bench.send(0..2, Some("a"));
-    bench.flaky.lose_extensions();
-    let worker = bench.worker(SlowStep::taking(3 * SECOND), rules(1, 10, 2 * SECOND));
-    let polled = worker.poll_once().await.unwrap();
-    assert_eq!(polled.received, 2);
-    assert_eq!(worker.step.begun(), [("o-0".to_owned(), 1)], "the second may be with another consumer");
-    assert_eq!(polled.counts.not_started, 1);
-    assert_eq!(bench.flaky.extensions(), 2, "one for each, and none after the refusal");
+    // An expired handle as standard queues, as FIFO queues, and as neither model describes it.
+    for code in ["ReceiptHandleIsInvalid", "InvalidParameterValue", "MessageNotInflight"] {
+        let bench = Bench::new("orders.fifo");
+        bench.send(0..2, Some("a"));
+        bench.flaky.lose_extensions(code);
+        let worker = bench.worker(SlowStep::taking(3 * SECOND), rules(1, 10, 2 * SECOND));
+        let polled = worker.poll_once().await.unwrap();
+        assert_eq!(polled.received, 2);
+        let begun = worker.step.begun();
+        assert_eq!(begun, [("o-0".to_owned(), 1)], "{code}: the second may be with another consumer");
+        assert_eq!(polled.counts.not_started, 1);
+        assert_eq!(bench.flaky.extensions(), [2, 2], "{code}: one for each, and none after the refusal");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -182,6 +182,24 @@ fn aws_is_named_at_the_edges_only() {
     assert_eq!(wrong, [""; 0]);
 }
 
+/// What is begun belongs to whoever began it: a `JoinSet` ends its tasks. A task that nobody owns would stop in the
+/// middle when Lambda freezes the process after the answer. On the way of an invocation there is no task at all.
+#[test]
+fn nothing_is_left_running() {
+    const DETACHED: [&str; 5] =
+        ["tokio::spawn(", "task::spawn(", "spawn_blocking(", "spawn_local(", "thread::spawn("];
+    let way = &LAYERS[..=LAYERS.iter().position(|layer| *layer == "handler").unwrap()];
+    let wrong: Vec<String> = sources()
+        .into_iter()
+        .filter(|(file, code)| {
+            let on_the_way = way.contains(&module(file)) && !file.starts_with("gateway/simulated");
+            DETACHED.iter().any(|call| code.contains(call)) || on_the_way && code.contains(".spawn(")
+        })
+        .map(|(file, _)| file)
+        .collect();
+    assert_eq!(wrong, [""; 0]);
+}
+
 #[test]
 fn long_files_are_the_known_ones() {
     let long: BTreeSet<String> = sources()

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Mutex,
-    atomic::{AtomicBool, AtomicU32, Ordering},
+    atomic::{AtomicU32, Ordering},
 };
 
 use crate::{
@@ -18,8 +18,8 @@ pub(super) struct FlakyQueue {
     refuse_deletes: AtomicU32,
     refuse_receives: AtomicU32,
     receives_refused: AtomicU32,
-    lose_extensions: AtomicBool,
-    extensions: AtomicU32,
+    lose_extensions: Mutex<Option<&'static str>>,
+    extensions: Mutex<Vec<u32>>,
     deleted: Mutex<Vec<ReceiptHandle>>,
 }
 
@@ -30,8 +30,8 @@ impl FlakyQueue {
             refuse_deletes: AtomicU32::new(0),
             refuse_receives: AtomicU32::new(0),
             receives_refused: AtomicU32::new(0),
-            lose_extensions: AtomicBool::new(false),
-            extensions: AtomicU32::new(0),
+            lose_extensions: Mutex::default(),
+            extensions: Mutex::default(),
             deleted: Mutex::default(),
         }
     }
@@ -49,13 +49,14 @@ impl FlakyQueue {
         self.receives_refused.load(Ordering::Relaxed)
     }
 
-    /// From now on extensions are refused as those of a delivery that is over.
-    pub(super) fn lose_extensions(&self) {
-        self.lose_extensions.store(true, Ordering::Relaxed);
+    /// From now on extensions are refused with this code.
+    pub(super) fn lose_extensions(&self, code: &'static str) {
+        *self.lose_extensions.lock().unwrap() = Some(code);
     }
 
-    pub(super) fn extensions(&self) -> u32 {
-        self.extensions.load(Ordering::Relaxed)
+    /// The seconds of every extension that was asked for.
+    pub(super) fn extensions(&self) -> Vec<u32> {
+        self.extensions.lock().unwrap().clone()
     }
 
     pub(super) fn handles_deleted(&self) -> Vec<ReceiptHandle> {
@@ -102,10 +103,10 @@ impl Queue for FlakyQueue {
         url: &str,
         changes: &[VisibilityChange],
     ) -> Result<Vec<EntryResult>, QueueError> {
-        let extensions = changes.iter().filter(|change| change.seconds > 0).count();
-        self.extensions.fetch_add(u32::try_from(extensions).unwrap(), Ordering::Relaxed);
-        if self.lose_extensions.load(Ordering::Relaxed) {
-            return Ok(changes.iter().map(|_| Err(entry_error("ReceiptHandleIsInvalid"))).collect());
+        let extensions = changes.iter().map(|change| change.seconds).filter(|seconds| *seconds > 0);
+        self.extensions.lock().unwrap().extend(extensions);
+        if let Some(code) = *self.lose_extensions.lock().unwrap() {
+            return Ok(changes.iter().map(|_| Err(entry_error(code))).collect());
         }
         self.queues.change_visibility(url, changes).await
     }
