@@ -18,6 +18,7 @@ use std::{
 use charge_once::{
     clock::Clock,
     config::SETTINGS,
+    doctor::RULES,
     gateway::simulated::Script,
     local::{
         environment::Provider,
@@ -296,12 +297,47 @@ fn every_file_that_the_documents_name_exists() {
         for name in quoted(&text) {
             let is_path =
                 FOLDERS.iter().any(|folder| name.starts_with(folder)) && !name.contains([' ', '*', '{']);
-            if is_path && !root().join(name).exists() {
+            // `src/clock.rs::a_test` names a test, see below.
+            let file = name.split("::").next().unwrap();
+            if is_path && !root().join(file).exists() {
                 missing.insert(format!("{}: {name}", path.display()));
             }
         }
     }
     assert_eq!(missing, BTreeSet::new());
+}
+
+/// Whether the document's name for a test leads to one: a function of a file, a rule of doctor, each of which has a
+/// mutation, or a file.
+fn is_a_test(name: &str) -> bool {
+    if let Some((file, function)) = name.split_once("::") {
+        let text = std::fs::read_to_string(root().join(file)).unwrap_or_default();
+        return text.contains(&format!("fn {function}(")) || text.contains(&format!("fn {function}<"));
+    }
+    let is_rule = RULES.iter().copied().flatten().any(|rule| rule.id == name);
+    is_rule || root().join(name).is_file()
+}
+
+#[test]
+fn every_scenario_has_a_test_or_a_reason() {
+    let document = read("docs/scenarios.md");
+    let mut wrong = Vec::new();
+    let mut numbers = BTreeSet::new();
+    for line in document.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| no.")) {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let &[number, _, notices] = cells.as_slice() else { panic!("three cells: {line}") };
+        let named = quoted(notices);
+        let tests = named.iter().filter(|name| is_a_test(name)).count();
+        let unknown = named.iter().filter(|name| name.contains("::") && !is_a_test(name));
+        wrong.extend(unknown.map(|name| format!("{number}: there is no {name}")));
+        if tests == 0 && !notices.starts_with("does not apply: ") {
+            wrong.push(format!("{number}: neither a test nor a reason"));
+        }
+        if !numbers.insert(number) {
+            wrong.push(format!("{number}: twice"));
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
 }
 
 /// The `charge-once ...` lines of the code blocks, as words; a line that ends in `\` goes on.
