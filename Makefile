@@ -50,7 +50,7 @@ bench: ## measure starts, batches and their critical path, into docs/performance
 bench-worker: ## the worker's messages a second at 30 ms a request, next to boto3 (needs python3)
 	$(CARGO) bench $(FLAGS) --bench worker -- --python "$$(scripts/tools bench)/python"
 
-build: ## make the Lambda zips for x86_64 and arm64 (needs python3; installs into .tools)
+build: ## make the Lambda zips, and start this machine's from its zip (needs python3; installs into .tools)
 	scripts/build
 
 deploy: ## build and deploy to your AWS account with SAM, guided (CONFIG=prod for production)
