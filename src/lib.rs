@@ -42,6 +42,7 @@
 //! | `worker`, `heartbeat`, [`report`] | the long-poll shell (feature `worker`); the line of one record |
 //! | [`config`], `clients`, `wiring` | the settings, read once; the AWS clients; both and the gateway put together |
 //! | [`clock`] | time as an argument |
+//! | `generate` | events and messages of any number (feature `cli`) |
 //! | `local` | Lambda, SQS, DynamoDB and a provider on loopback (feature `local`) |
 //! | `redrive`, `doctor` | dead letters and the ledger; a deployment held to the rules that no linter knows (feature `cli`) |
 //!
@@ -84,6 +85,8 @@ pub mod doctor;
 pub mod envelope;
 pub mod event;
 pub mod gateway;
+#[cfg(feature = "cli")]
+pub mod generate;
 #[cfg(feature = "lambda")]
 pub mod handler;
 #[cfg(feature = "worker")]

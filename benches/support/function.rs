@@ -10,10 +10,10 @@ use charge_once::{
     backoff::Random,
     clock::Clock,
     gateway::simulated::{Script, Simulated},
+    generate::{self, Recipe},
     local::{
         dynamodb::DynamoDb,
         environment::{Endpoints, Provider, environment},
-        generate::{self, Recipe},
         runtime_api::{InvocationOutcome, RuntimeApi},
         sqs_endpoint::SqsEndpoint,
         stack::LEDGER_TABLE,

@@ -7,10 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::{
-    gateway::simulated::SimulatedCharge,
-    local::{dynamodb::Row, generate::Generated},
-};
+use crate::{gateway::simulated::SimulatedCharge, generate::Generated, local::dynamodb::Row};
 
 /// What is joined.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,6 @@ pub mod audit;
 pub mod dynamodb;
 pub mod environment;
 pub mod function;
-pub mod generate;
 pub mod invoke_api;
 pub mod log;
 pub mod mapping;

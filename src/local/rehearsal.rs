@@ -15,9 +15,9 @@ use bytes::Bytes;
 use tokio::time::{Instant, interval};
 
 use crate::{
+    generate::{self, Generated, Recipe},
     local::{
         audit::{Audit, Evidence},
-        generate::{self, Generated, Recipe},
         log::RecordLine,
         mapping::{Counts, Invoke, Mapping, MappingError},
         runtime_api::InvocationOutcome,

@@ -38,6 +38,7 @@ const LAYERS: [&str; 28] = [
     "config",
     "clients",
     "wiring",
+    "generate",
     "local",
     "redrive",
     "doctor",

@@ -16,9 +16,9 @@ use charge_once::{
     backoff::Random,
     clock::Clock,
     gateway::simulated::Script,
+    generate::{Recipe, event, event_of},
     local::{
         environment::Provider,
-        generate::{Recipe, event, event_of},
         invoke_api::InvokeApi,
         runtime_api::InvocationOutcome,
         stack::{Stack, StackConfig},

@@ -13,9 +13,9 @@ use std::{
 use charge_once::{
     clock::Clock,
     gateway::simulated::Script,
+    generate::Recipe,
     local::{
         environment::Provider,
-        generate::Recipe,
         mapping::Counts,
         rehearsal::{Consumer, FUNCTION_TIMEOUT, Rehearsal, Rehearsed},
         stack::{Stack, StackConfig},

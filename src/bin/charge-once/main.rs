@@ -5,8 +5,10 @@ mod completions;
 mod dlq;
 mod doctor;
 mod ledger;
+#[cfg(feature = "local")]
 mod local;
 mod queue;
+#[cfg(feature = "local")]
 mod report;
 mod screen;
 mod table;
@@ -34,6 +36,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "local")]
     Local(local::Args),
     Worker(worker::Args),
     Queue(queue::Args),
@@ -60,6 +63,7 @@ async fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut screen = Screen::stdout();
     let result = match cli.command {
+        #[cfg(feature = "local")]
         Command::Local(args) => local::run(args, &mut screen).await,
         Command::Worker(args) => worker::run(args).await,
         Command::Queue(args) => queue::run(args, &mut screen).await,

@@ -12,9 +12,9 @@ use charge_once::{
         simulated::Script,
         stripe::StripeGateway,
     },
+    generate::event_of,
     local::{
         environment::Provider,
-        generate::event_of,
         runtime_api::InvocationOutcome,
         stack::{Stack, StackConfig},
     },

@@ -7,11 +7,13 @@ use std::{
     time::Duration,
 };
 
-use charge_once::local::{
+use charge_once::{
     generate::Recipe,
-    mapping::Counts,
-    rehearsal::{Consumer, Rehearsal, Rehearsed},
-    stack::Stack,
+    local::{
+        mapping::Counts,
+        rehearsal::{Consumer, Rehearsal, Rehearsed},
+        stack::Stack,
+    },
 };
 use indicatif::{ProgressBar, ProgressStyle};
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use charge_once::{
     clock::Clock,
-    local::generate::{Recipe, event, event_of},
+    generate::{Recipe, event, event_of},
 };
 
 use crate::{CommandResult, Finding, screen::Screen};

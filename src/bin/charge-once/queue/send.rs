@@ -5,7 +5,7 @@ use std::{io::Write, time::Duration};
 
 use charge_once::{
     clock::Clock,
-    local::generate::{Recipe, outgoing},
+    generate::{Recipe, outgoing},
     queue::{EntryError, MAX_BATCH, Outgoing, Queue, QueueError, sqs::SqsQueue},
     record::QueueArn,
 };
