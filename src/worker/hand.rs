@@ -2,7 +2,10 @@
 
 use std::{
     collections::{HashMap, hash_map},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use crate::{
@@ -17,6 +20,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Hand {
     newest: Mutex<HashMap<MessageId, ReceiptHandle>>,
+    /// Those whose result is not known yet: what may still want to be deleted or hidden.
+    undecided: AtomicUsize,
 }
 
 impl Hand {
@@ -29,9 +34,20 @@ impl Hand {
             }
             hash_map::Entry::Vacant(entry) => {
                 entry.insert(message.receipt_handle.clone());
+                self.undecided.fetch_add(1, Ordering::Relaxed);
                 true
             }
         }
+    }
+
+    /// The result of one message is known.
+    pub(super) fn decided(&self) {
+        self.undecided.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether results are still to come.
+    pub(super) fn awaits_results(&self) -> bool {
+        self.undecided.load(Ordering::Relaxed) > 0
     }
 
     /// The newest receipt handle of a message in hand.

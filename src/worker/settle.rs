@@ -17,7 +17,7 @@ use crate::{
     telemetry::ErrorChain,
 };
 
-/// How long a call waits to be filled.
+/// How long a call waits to be filled, at most: it leaves at once when no result is to come that could join it.
 const LINGER: Duration = Duration::from_millis(20);
 /// How often a delete is tried; after that the message comes again and its order is found to be charged.
 const DELETE_TRIES: u32 = 5;
@@ -56,8 +56,9 @@ impl Settler {
         let (deletes, to_delete) = unbounded_channel();
         let (changes, to_change) = unbounded_channel();
         let of_deletes = Arc::clone(&desk);
-        tasks.spawn(pump(to_delete, move |ids| Arc::clone(&of_deletes).delete(ids)));
-        tasks.spawn(pump(to_change, move |batch| Arc::clone(&desk).change(batch)));
+        let hand = Arc::clone(&desk.hand);
+        tasks.spawn(pump(to_delete, Arc::clone(&hand), move |ids| Arc::clone(&of_deletes).delete(ids)));
+        tasks.spawn(pump(to_change, hand, move |batch| Arc::clone(&desk).change(batch)));
         Self { deletes, changes }
     }
 
@@ -74,7 +75,7 @@ impl Settler {
 }
 
 /// Makes a call of every ten things, or of fewer that nothing follows; ends when all calls of the last have.
-async fn pump<T, F>(mut things: UnboundedReceiver<T>, call: impl Fn(Vec<T>) -> F)
+async fn pump<T, F>(mut things: UnboundedReceiver<T>, hand: Arc<Hand>, call: impl Fn(Vec<T>) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -82,7 +83,7 @@ where
     let mut batch = Vec::new();
     loop {
         tokio::select! {
-            () = fill(&mut things, &mut batch) => {
+            () = fill(&mut things, &hand, &mut batch) => {
                 if batch.is_empty() {
                     break;
                 }
@@ -95,13 +96,13 @@ where
 }
 
 /// Fills the batch; it stays empty only if nothing will come any more. What was taken survives a drop.
-async fn fill<T>(things: &mut UnboundedReceiver<T>, batch: &mut Vec<T>) {
+async fn fill<T>(things: &mut UnboundedReceiver<T>, hand: &Hand, batch: &mut Vec<T>) {
     if batch.is_empty() && things.recv_many(batch, MAX_BATCH).await == 0 {
         return;
     }
     let now = Instant::now();
     let until = now.checked_add(LINGER).unwrap_or(now);
-    while batch.len() < MAX_BATCH {
+    while batch.len() < MAX_BATCH && (hand.awaits_results() || !things.is_empty()) {
         let left = MAX_BATCH.saturating_sub(batch.len());
         tokio::select! {
             biased;

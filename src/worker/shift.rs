@@ -262,6 +262,8 @@ impl<S, Q> BatchPace<'_, S, Q> {
         let Shift { hand, settler, .. } = self.shift;
         let lost = self.heartbeat.has_lost(id) && hand.handle(id).as_ref() == worked_on;
         self.heartbeat.stop(id);
+        // Before the settler hears of it: the last result makes it send what it has.
+        hand.decided();
         match seconds {
             None => settler.delete(id.clone()),
             // With an outdated handle it could be made visible while the other consumer works on it.

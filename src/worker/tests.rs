@@ -239,6 +239,21 @@ async fn no_more_is_received_than_slow_work_has_places_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_delete_that_no_other_can_join_waits_for_none() {
+    let bench = Bench::new("orders");
+    bench.send(0..3, None);
+    let worker = bench.worker(SlowStep::taking(SECOND), rules(2, 20, 30 * SECOND));
+    let began = Instant::now();
+    let gone = async {
+        while bench.left() > 0 {
+            sleep(SECOND / 1000).await;
+        }
+    };
+    Arc::clone(&worker).run(gone).await.unwrap();
+    assert!(began.elapsed() < SECOND + SECOND / 200, "gone after {:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refused_delete_is_tried_again_and_the_work_is_not() {
     let bench = Bench::new("orders");
     bench.send(0..20, None);
