@@ -1,6 +1,10 @@
 //! The worker as a process: the command line against the stand-ins of local mode.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod gate;
+mod health;
+mod signals;
+
 use std::{process::Stdio, time::Duration};
 
 use charge_once::{
@@ -68,7 +72,11 @@ struct Running {
 
 impl Running {
     fn start(site: &Site, args: &[&str]) -> Self {
-        let mut child = site.command(args).spawn().unwrap();
+        Self::of(&mut site.command(args))
+    }
+
+    fn of(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let log = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, log }
     }
@@ -83,9 +91,16 @@ impl Running {
         }
     }
 
-    async fn terminate(mut self) -> Option<i32> {
+    fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    async fn signal(&self, name: &str) {
         let id = self.child.id().unwrap().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
+        assert!(Command::new("kill").args(["-s", name, &id]).status().await.unwrap().success());
+    }
+
+    async fn exit_code(mut self) -> Option<i32> {
         while let Ok(Some(_line)) = self.log.next_line().await {}
         self.child.wait().await.unwrap().code()
     }
@@ -118,7 +133,8 @@ async fn orders_are_sent_charged_once_and_the_worker_ends_on_a_signal() {
     let mut worker =
         Running::start(&site, &["worker", "--loops", "2", "--concurrency", "1", "--listen", "127.0.0.1:0"]);
     worker.wait_for(60, |line| line["decision"] == "ack").await;
-    assert_eq!(worker.terminate().await, Some(0));
+    worker.signal("TERM").await;
+    assert_eq!(worker.exit_code().await, Some(0));
 
     let depth = site.json(&["queue", "depth", "--json"]).await;
     assert_eq!((&depth["waiting"], &depth["in_flight"]), (&0.into(), &0.into()));
