@@ -1,4 +1,5 @@
-//! What the Lambda binary links: nothing of the command line, of local mode, or with known vulnerabilities.
+//! What the Lambda binary and the container's link: nothing of local mode, or with known vulnerabilities; the Lambda
+//! binary nothing of the command line either.
 
 use std::process::Command;
 
@@ -48,9 +49,36 @@ fn the_lambda_binary_links_no_command_line_and_no_emulator() {
     assert_eq!(foreign, [""; 0]);
 }
 
+/// The Dockerfile's build command fits `Cargo.toml`, and what it copies is there. That the image runs is not tried
+/// here: Docker is not needed for the tests.
+#[test]
+fn the_container_is_built_of_what_exists_and_holds_no_emulator() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let [dockerfile, manifest] =
+        ["Dockerfile", "Cargo.toml"].map(|name| std::fs::read_to_string(root.join(name)).unwrap());
+    let features = dockerfile.lines().find_map(|line| line.strip_prefix("ARG FEATURES=")).unwrap().to_owned();
+    let build = dockerfile.lines().find(|line| line.contains("cargo build")).unwrap();
+    assert!(build.contains(r#"--no-default-features --features "$FEATURES" --bin charge-once"#), "{build}");
+    let binary = manifest.split("[[bin]]").skip(1).find(|it| it.contains("\"charge-once\"\n")).unwrap();
+    assert!(binary.contains(&format!("required-features = [\"{features}\"]")), "{binary}");
+    assert!(dockerfile.contains("install -D target/release/charge-once /out/charge-once"));
+    assert!(dockerfile.contains("COPY --from=build /out/charge-once /charge-once"));
+
+    let crates = linked(&features);
+    assert!(crates.iter().any(|line| line.starts_with("clap v")), "{crates:?}");
+    let emulators = ["axum", "dynoxide-rs", "libsqlite3-sys", "rusqlite"];
+    let foreign: Vec<_> = crates
+        .iter()
+        .filter(|line| emulators.iter().any(|name| line.split(' ').next() == Some(name)))
+        .collect();
+    assert_eq!(foreign, [""; 0]);
+    // What the README and the comment in the Dockerfile offer besides.
+    linked("cli,s3,otel");
+}
+
 #[test]
 fn nothing_outdated_is_linked_even_with_every_feature() {
-    for features in ["lambda", "lambda,s3,otel", "worker", "lambda,local"] {
+    for features in ["lambda", "lambda,s3,otel", "worker", "cli,s3,otel", "lambda,local"] {
         let crates = linked(features);
         let outdated: Vec<_> =
             crates.iter().filter(|line| OUTDATED.iter().any(|prefix| line.starts_with(prefix))).collect();
