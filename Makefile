@@ -47,8 +47,8 @@ bench: ## measure starts, batches and their critical path, into docs/performance
 	$(CARGO) build --release $(FLAGS) --bin bootstrap --example empty_function
 	$(CARGO) bench $(FLAGS) --profile dev --bench lambda
 
-bench-worker: ## the worker's messages a second at 30 ms a request, next to boto3 (needs python3)
-	$(CARGO) bench $(FLAGS) --bench worker -- --python "$$(scripts/tools bench)/python"
+bench-worker: ## the worker's messages a second at 30 ms a request, next to boto3, also on rustack (needs python3)
+	$(CARGO) bench $(FLAGS) --bench worker -- --python "$$(scripts/tools bench)/python" --rustack "$$(scripts/tools rustack)/rustack"
 
 build: ## make the Lambda zips, and start this machine's from its zip (needs python3; installs into .tools)
 	scripts/build

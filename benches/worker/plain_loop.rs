@@ -4,7 +4,7 @@ use aws_sdk_sqs::{Client, types::DeleteMessageBatchRequestEntry};
 use tokio::task::JoinSet;
 
 /// Runs until the queue is empty.
-pub(crate) async fn run(loops: usize, client: &Client, url: &str) {
+pub(crate) async fn run(loops: u32, client: &Client, url: &str) {
     let mut tasks = JoinSet::new();
     for _ in 0..loops {
         tasks.spawn(Box::pin(drain(client.clone(), url.to_owned())));

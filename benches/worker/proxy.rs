@@ -1,38 +1,33 @@
 //! Holds back what clients send, as a longer way to the queue would: what arrives together leaves together.
+//!
+//! Threads sleep to a tenth of a millisecond; the timer of tokio counts whole ones, which would add up to 3 % here.
 
 use std::{
-    io,
-    net::{Ipv4Addr, SocketAddr},
-    time::Duration,
-};
-
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream, tcp::OwnedReadHalf, tcp::OwnedWriteHalf},
+    io::{self, Read, Write},
+    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::mpsc,
-    task::JoinSet,
-    time::{Instant, sleep_until},
+    thread,
+    time::{Duration, Instant},
 };
 
-/// A running proxy; it stops when dropped.
+/// A running proxy; its threads end with the process.
 pub(crate) struct Proxy {
     url: String,
-    _server: JoinSet<()>,
 }
 
 impl Proxy {
-    pub(crate) async fn start(upstream: &str, delay: Duration) -> io::Result<Self> {
+    /// Listens on a free loopback port for what goes to `upstream`, an address such as `127.0.0.1:4566`.
+    pub(crate) fn start(upstream: &str, delay: Duration) -> io::Result<Self> {
         let upstream: SocketAddr = upstream.parse().map_err(io::Error::other)?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let url = format!("http://{}", listener.local_addr()?);
-        let mut server = JoinSet::new();
-        server.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((client, _peer)) = listener.accept().await {
-                connections.spawn(connect(client, upstream, delay));
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                // A connection that cannot be made is closed; the client sees that and says so.
+                drop(connect(&client, upstream, delay));
             }
         });
-        Ok(Self { url, _server: server })
+        Ok(Self { url })
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -40,38 +35,46 @@ impl Proxy {
     }
 }
 
-async fn connect(client: TcpStream, upstream: SocketAddr, delay: Duration) {
-    let Ok(server) = TcpStream::connect(upstream).await else { return };
+fn connect(client: &TcpStream, upstream: SocketAddr, delay: Duration) -> io::Result<()> {
+    let server = TcpStream::connect(upstream)?;
     // Either side may lack TCP_NODELAY; the measurement is then of delayed acknowledgements.
-    if client.set_nodelay(true).and_then(|()| server.set_nodelay(true)).is_err() {
-        return;
-    }
-    let (from_client, to_client) = client.into_split();
-    let (from_server, to_server) = server.into_split();
-    tokio::join!(forward(from_client, to_server, delay), forward(from_server, to_client, Duration::ZERO));
-}
-
-/// Forwards bytes, each `delay` after it came.
-async fn forward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, delay: Duration) {
-    let (line, mut due) = mpsc::unbounded_channel::<(Instant, Vec<u8>)>();
-    let read = async move {
-        let mut buffer = vec![0; 65_536];
-        while let Ok(count @ 1..) = from.read(&mut buffer).await {
-            let bytes = buffer.get(..count).unwrap_or_default().to_vec();
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (line, due) = mpsc::channel();
+    let (mut from_client, mut to_server) = (client.try_clone()?, server.try_clone()?);
+    let (mut from_server, mut to_client) = (server, client.try_clone()?);
+    thread::spawn(move || {
+        while let Some(bytes) = read(&mut from_client) {
             if line.send((Instant::now() + delay, bytes)).is_err() {
                 return;
             }
         }
-    };
-    let write = async move {
-        while let Some((at, bytes)) = due.recv().await {
-            if !delay.is_zero() {
-                sleep_until(at).await;
-            }
-            if to.write_all(&bytes).await.is_err() {
-                return;
+    });
+    thread::spawn(move || {
+        for (at, bytes) in due {
+            thread::sleep(at.saturating_duration_since(Instant::now()));
+            if to_server.write_all(&bytes).is_err() {
+                break;
             }
         }
-    };
-    tokio::join!(read, write);
+        // Fails only where the other side has closed the connection already.
+        drop(to_server.shutdown(Shutdown::Write));
+    });
+    thread::spawn(move || {
+        while let Some(bytes) = read(&mut from_server) {
+            if to_client.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+        drop(to_client.shutdown(Shutdown::Both));
+    });
+    Ok(())
+}
+
+/// What came, or `None` at the end of the connection.
+fn read(from: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut buffer = vec![0; 65_536];
+    let count = from.read(&mut buffer).ok().filter(|count| *count > 0)?;
+    buffer.truncate(count);
+    Some(buffer)
 }
