@@ -7,7 +7,7 @@ BINS    := --bins --examples
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 CONFIG  ?= default
 MINUTES ?= 30
-export CASES_DIR MINUTES
+export CASES_DIR FEATURES MINUTES
 
 .DEFAULT_GOAL := help
 .PHONY: help run test peers cases check bench bench-worker build deploy prove soak
@@ -50,7 +50,7 @@ bench: ## measure starts, batches and their critical path, into docs/performance
 bench-worker: ## the worker's messages a second at 30 ms a request, next to boto3, also on rustack (needs python3)
 	$(CARGO) bench $(FLAGS) --bench worker -- --python "$$(scripts/tools bench)/python" --rustack "$$(scripts/tools rustack)/rustack"
 
-build: ## make the Lambda zips, and start this machine's from its zip (needs python3; installs into .tools)
+build: ## make the Lambda zips, and start this machine's from its zip (FEATURES=s3,otel adds abilities; needs python3; installs into .tools)
 	scripts/build
 
 deploy: ## build and deploy to your AWS account with SAM, guided (CONFIG=prod for production)

@@ -2,7 +2,10 @@
 
 use std::{fmt, time::Duration};
 
-use crate::{envelope::EnvelopeError, order::OrderError, record::RecordError, telemetry::ErrorChain};
+use crate::{
+    envelope::EnvelopeError, order::OrderError, payload::PayloadFault, record::RecordError,
+    telemetry::ErrorChain,
+};
 
 /// The one result of a record. A failure is a decision, never an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,8 +93,8 @@ pub enum PoisonReason {
     Record(RecordError),
     /// The body is known to hold no order.
     Envelope(EnvelopeError),
-    /// The object behind an S3 pointer does not exist or is no text.
-    PayloadUnusable,
+    /// The object behind an S3 pointer can never be an order.
+    PayloadUnusable(PayloadFault),
     /// The order breaks a rule.
     Order(OrderError),
     /// The order has no `payment_method` and the gateway needs one.
@@ -171,9 +174,9 @@ impl PoisonReason {
         match self {
             Self::Record(error) => Some(ErrorChain(error).to_string()),
             Self::Envelope(error) => Some(ErrorChain(error).to_string()),
+            Self::PayloadUnusable(fault) => Some(ErrorChain(fault).to_string()),
             Self::Order(error) => Some(ErrorChain(error).to_string()),
-            Self::PayloadUnusable
-            | Self::PaymentMethodMissing
+            Self::PaymentMethodMissing
             | Self::AmountNotRepresentable
             | Self::Mismatch
             | Self::Superseded
@@ -223,7 +226,7 @@ impl fmt::Display for PoisonReason {
         let code = match self {
             Self::Record(error) => error.code(),
             Self::Envelope(error) => error.code(),
-            Self::PayloadUnusable => "PAYLOAD_UNUSABLE",
+            Self::PayloadUnusable(_) => "PAYLOAD_UNUSABLE",
             Self::Order(error) => error.code(),
             Self::PaymentMethodMissing => "PAYMENT_METHOD_MISSING",
             Self::AmountNotRepresentable => "AMOUNT_NOT_REPRESENTABLE",

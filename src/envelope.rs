@@ -1,4 +1,5 @@
-//! The order's text inside a message body: plain, or wrapped by SNS or EventBridge. Recognised by shape alone.
+//! The order's text inside a message body: plain, wrapped by SNS or EventBridge, or left in S3. Recognised by shape
+//! alone.
 
 use std::borrow::Cow;
 
@@ -8,6 +9,9 @@ use serde_json::value::RawValue;
 /// The class names that the SQS extended client writes in front of its pointer (the second is the older one).
 const S3_POINTERS: [&str; 2] =
     ["software.amazon.payloadoffloading.PayloadS3Pointer", "com.amazon.sqs.javamessaging.MessageS3Pointer"];
+
+/// S3's longest key, in bytes.
+const LONGEST_KEY: usize = 1024;
 
 /// What a body turned out to be.
 #[derive(Debug, PartialEq, Eq)]
@@ -108,7 +112,7 @@ impl<'a> Envelope<'a> {
             Shape { kind: Some(kind), topic_arn: Some(_), message: Some(message), .. }
                 if text(kind).as_deref() == Some("Notification") && text(message).is_some() =>
             {
-                Ok(Self::Order(text(message).unwrap_or_default()))
+                Self::open_message(text(message).unwrap_or_default())
             }
             Shape { kind: Some(kind), topic_arn: Some(_), .. }
                 if text(kind).is_some_and(|kind| {
@@ -131,16 +135,27 @@ impl<'a> Envelope<'a> {
     }
 
     fn open_list(body: &'a str, json: &'a str) -> Result<Self, EnvelopeError> {
-        let named = S3_POINTERS.iter().any(|class| {
-            json.trim_start_matches(['[', ' ', '\t', '\r', '\n']).starts_with(&format!("\"{class}\""))
-        });
-        if !named {
-            return Ok(Self::Order(Cow::Borrowed(body)));
-        }
-        let (_class, pointer): (&str, S3Pointer) =
-            serde_json::from_str(json).map_err(|_unreadable| EnvelopeError::S3PointerMalformed)?;
-        Ok(Self::S3Pointer(pointer))
+        Ok(pointer(json)?.map_or(Self::Order(Cow::Borrowed(body)), Self::S3Pointer))
     }
+
+    /// What SNS carries: the order, or a pointer, because SNS has an extended client too.
+    fn open_message(message: Cow<'a, str>) -> Result<Self, EnvelopeError> {
+        Ok(pointer(&message)?.map_or(Self::Order(message), Self::S3Pointer))
+    }
+}
+
+/// The pointer, or `None` if the text is something else than one of the extended client.
+fn pointer(json: &str) -> Result<Option<S3Pointer>, EnvelopeError> {
+    let named = json.trim_start().strip_prefix('[').is_some_and(|list| {
+        S3_POINTERS.iter().any(|class| list.trim_start().starts_with(&format!("\"{class}\"")))
+    });
+    if !named {
+        return Ok(None);
+    }
+    let (_class, pointer): (&str, S3Pointer) =
+        serde_json::from_str(json).map_err(|_unreadable| EnvelopeError::S3PointerMalformed)?;
+    let usable = !pointer.s3_bucket_name.is_empty() && (1..=LONGEST_KEY).contains(&pointer.s3_key.len());
+    if usable { Ok(Some(pointer)) } else { Err(EnvelopeError::S3PointerMalformed) }
 }
 
 fn text<'a>(raw: &'a RawValue) -> Option<Cow<'a, str>> {
@@ -191,9 +206,30 @@ mod tests {
             let body = format!(r#"[ "{class}", {{"s3BucketName":"b","s3Key":"k"}} ]"#);
             let pointer = S3Pointer { s3_bucket_name: "b".into(), s3_key: "k".into() };
             assert_eq!(Envelope::open(&body), Ok(Envelope::S3Pointer(pointer)));
-            let broken = format!(r#"["{class}",{{"s3BucketName":"b"}}]"#);
-            assert_eq!(Envelope::open(&broken), Err(EnvelopeError::S3PointerMalformed));
+            let long = "k".repeat(LONGEST_KEY + 1);
+            for fields in [
+                r#""s3BucketName":"b""#.to_owned(),
+                r#""s3BucketName":"","s3Key":"k""#.to_owned(),
+                r#""s3BucketName":"b","s3Key":"""#.to_owned(),
+                format!(r#""s3BucketName":"b","s3Key":"{long}""#),
+            ] {
+                let broken = format!(r#"["{class}",{{{fields}}}]"#);
+                assert_eq!(Envelope::open(&broken), Err(EnvelopeError::S3PointerMalformed));
+            }
         }
+    }
+
+    #[test]
+    fn sns_may_carry_a_pointer() {
+        let message = |text: &str| {
+            let text = serde_json::to_string(text).unwrap();
+            format!(r#"{{"Type":"Notification","TopicArn":"arn:aws:sns:r:1:t","Message":{text}}}"#)
+        };
+        let body = message(&format!(r#"["{}",{{"s3BucketName":"b","s3Key":"k"}}]"#, S3_POINTERS[0]));
+        let pointer = S3Pointer { s3_bucket_name: "b".into(), s3_key: "k".into() };
+        assert_eq!(Envelope::open(&body), Ok(Envelope::S3Pointer(pointer)));
+        let broken = message(&format!(r#"["{}"]"#, S3_POINTERS[0]));
+        assert_eq!(Envelope::open(&broken), Err(EnvelopeError::S3PointerMalformed));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::{
     deadline::ANSWER,
     event::{self, EventError},
     metrics::Metrics,
+    payload::Payloads,
     queue::{Queue, VisibilityChange},
     report,
     response::{self, UnnamedFailure},
@@ -32,6 +33,8 @@ pub struct Handler<S, Q> {
     pub step: S,
     /// For visibility changes, and for poison that is moved.
     pub queue: Q,
+    /// Where bodies lie that were too large for a message.
+    pub payloads: Payloads,
     /// How a batch runs.
     pub batch: BatchRules,
     /// How long failed messages wait.
@@ -98,8 +101,8 @@ impl<S: Step, Q: Queue> Handler<S, Q> {
         })?;
         let deadline = self.deadline(deadline_millis);
         let queue = records.iter().find_map(|record| record.queue.clone());
-        let batch =
-            Batch { step: &self.step, queue: &self.queue, rules: &self.batch, clock: &self.clock, deadline };
+        let Self { step, queue: dlq, payloads, batch: rules, clock, .. } = self;
+        let batch = Batch { step, queue: dlq, payloads, rules, clock, deadline };
         let result = batch.run(records).await;
         let changes = visibility::changes(&result.judged, &self.visibility, &self.random, self.clock.now());
         let url = self.queue_url.clone().or_else(|| queue.as_ref().and_then(|queue| queue.url()));

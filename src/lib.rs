@@ -19,7 +19,7 @@
 //! | what comes in | |
 //! |---|---|
 //! | [`event`], [`record`] | the SQS event, read leniently; one delivery of one message |
-//! | [`envelope`] | the order inside a plain, SNS or EventBridge body |
+//! | [`envelope`], [`payload`] | the order inside a plain, SNS or EventBridge body, or in S3 behind a pointer |
 //! | [`order`], [`money`] | a valid order; an amount in minor units |
 //!
 //! | what is done | |
@@ -97,6 +97,7 @@ pub mod local;
 pub mod metrics;
 pub mod money;
 pub mod order;
+pub mod payload;
 pub mod queue;
 pub mod record;
 #[cfg(feature = "cli")]

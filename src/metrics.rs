@@ -121,7 +121,7 @@ impl Counts {
             PoisonReason::Held(_) => &mut self.held,
             PoisonReason::Record(_)
             | PoisonReason::Envelope(_)
-            | PoisonReason::PayloadUnusable
+            | PoisonReason::PayloadUnusable(_)
             | PoisonReason::Order(_)
             | PoisonReason::PaymentMethodMissing
             | PoisonReason::AmountNotRepresentable

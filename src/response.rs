@@ -74,6 +74,7 @@ mod tests {
             order,
             outcome: Outcome::of(decision),
             behind: None,
+            began: crate::clock::Timestamp::from_millis(0),
             took: std::time::Duration::ZERO,
         }
     }

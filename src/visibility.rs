@@ -128,7 +128,14 @@ mod tests {
             attributes: Vec::new(),
             body: Ok(String::new()),
         };
-        Judged { record, order: None, outcome: Outcome::of(decision), behind: None, took: Duration::ZERO }
+        Judged {
+            record,
+            order: None,
+            outcome: Outcome::of(decision),
+            behind: None,
+            began: Timestamp::from_millis(0),
+            took: Duration::ZERO,
+        }
     }
 
     fn retry(after: RetryAfter) -> Decision {

@@ -10,6 +10,7 @@ use crate::{
     gateway::{Transport, http::HttpGateway, stripe::StripeGateway},
     ledger::dynamodb::DynamoDbLedger,
     order::Order,
+    payload::Payloads,
     visibility::VisibilityRules,
 };
 
@@ -58,6 +59,16 @@ impl ConfiguredCharge {
             }),
         })
     }
+}
+
+/// Where bodies are read that were too large for a message; no client is made if no bucket is named.
+#[cfg_attr(not(feature = "s3"), expect(unused_variables, reason = "nothing can be read"))]
+pub fn payloads(config: &Config, clients: &Clients) -> Payloads {
+    #[cfg(feature = "s3")]
+    if !config.payload_buckets.is_empty() {
+        return clients.payloads(config.payload_buckets.clone());
+    }
+    Payloads::none()
 }
 
 /// How a batch runs.

@@ -28,6 +28,7 @@ use crate::{
     charge::Step,
     clock::Clock,
     metrics::Counts,
+    payload::Payloads,
     queue::{MAX_BATCH, Queue, QueueError},
     visibility::VisibilityRules,
 };
@@ -54,6 +55,8 @@ pub struct Worker<S, Q> {
     pub step: S,
     /// Where messages come from; it should receive over connections of its own.
     pub queue: Arc<Q>,
+    /// Where bodies lie that were too large for a message.
+    pub payloads: Payloads,
     /// The worker's own settings.
     pub rules: WorkerRules,
     /// How a batch runs; its concurrency is that of [`WorkerRules`].

@@ -9,6 +9,7 @@ use charge_once::{
     clock::Clock,
     decision::{AckReason, Decision},
     order::{Order, OrderRules},
+    payload::Payloads,
     queue::sqs::SqsQueue,
     visibility::VisibilityRules,
     worker::{Monitor, Worker, WorkerRules},
@@ -41,6 +42,7 @@ fn build(site: &Site, loops: u32) -> Arc<Worker<Instantly, SqsQueue>> {
     Arc::new(Worker {
         step: Instantly,
         queue: Arc::new(SqsQueue::new(site.client()).receiving_over(site.client())),
+        payloads: Payloads::none(),
         rules: WorkerRules {
             queue_url: site.queue_url().to_owned(),
             loops,

@@ -4,6 +4,7 @@
 //! lane runs in order; lanes run side by side, a few at once.
 
 mod pace;
+mod read;
 
 use std::{
     collections::HashMap,
@@ -16,13 +17,14 @@ use futures_util::{FutureExt, StreamExt, stream};
 use tracing::Instrument;
 
 pub use self::pace::{AtOnce, Pace};
+use self::read::Parsed;
 use crate::{
     charge::{Delivery, Facts, Health, Outcome, Step},
     clock::{Clock, Timestamp},
     deadline::DROP_RECORDS,
     decision::{AckReason, Decision, PoisonReason, RetryAfter, RetryReason},
-    envelope::{Envelope, EnvelopeError},
     order::{Order, OrderRules},
+    payload::Payloads,
     queue::{Outgoing, Queue},
     record::{Record, TextAttribute},
     telemetry::ErrorChain,
@@ -59,6 +61,8 @@ pub struct Judged {
     pub outcome: Outcome,
     /// The position of the record that failed before this one in its FIFO group, so that this was not begun.
     pub behind: Option<usize>,
+    /// When the work began, or when it was decided not to begin it.
+    pub began: Timestamp,
     /// How long the work took.
     pub took: Duration,
 }
@@ -70,6 +74,8 @@ pub struct Batch<'a, S, Q> {
     pub step: &'a S,
     /// Where poison is moved to.
     pub queue: &'a Q,
+    /// Where bodies lie that were too large for a message.
+    pub payloads: &'a Payloads,
     /// The settings.
     pub rules: &'a BatchRules,
     /// Time.
@@ -87,12 +93,6 @@ pub struct BatchResult {
     pub breaker_opened: bool,
 }
 
-/// A record with what was read from its body.
-struct Parsed {
-    record: Record,
-    order: Result<Order, PoisonReason>,
-}
-
 impl<S: Step, Q: Queue> Batch<'_, S, Q> {
     /// Works on every record of the batch.
     pub async fn run(&self, records: Vec<Record>) -> BatchResult {
@@ -102,7 +102,13 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
     /// Works on every record of the batch, each once `pace` has a place for it.
     pub async fn run_paced(&self, records: Vec<Record>, pace: &impl Pace) -> BatchResult {
         let breaker = Breaker::default();
-        let lanes = lanes(records.into_iter().map(|record| self.parse(record)));
+        // Only a body that lies elsewhere takes time to read; it is not known before whose lane a record is in.
+        let parsed: Vec<Parsed> = stream::iter(records)
+            .map(|record| self.read(record))
+            .buffered(self.rules.concurrency.max(1))
+            .collect()
+            .await;
+        let lanes = lanes(parsed.into_iter());
         let mut judged: Vec<Judged> = stream::iter(lanes)
             .map(|lane| self.run_lane(lane, &breaker, pace))
             .buffer_unordered(self.rules.concurrency.max(1))
@@ -113,24 +119,17 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
         BatchResult { judged, breaker_opened: breaker.is_open() }
     }
 
-    fn parse(&self, record: Record) -> Parsed {
-        let order = match &record.body {
-            Ok(body) => parse(body, &self.rules.order),
-            Err(error) => Err(PoisonReason::Record(*error)),
-        };
-        Parsed { record, order }
-    }
-
     async fn run_lane(&self, lane: Vec<Parsed>, breaker: &Breaker, pace: &impl Pace) -> Vec<Judged> {
         let mut done: Vec<Judged> = Vec::with_capacity(lane.len());
         let mut head = None;
-        for parsed in lane {
-            let judged = match head {
-                Some(head) => Judged {
-                    behind: Some(head),
-                    ..not_begun(parsed, RetryAfter::Immediately, RetryReason::NotStartedGroup)
-                },
-                None => self.run_one(parsed, breaker, pace).await,
+        for Parsed { record, order } in lane {
+            let judged = match (head, order) {
+                (Some(head), order) => {
+                    let (after, reason) = (RetryAfter::Immediately, RetryReason::NotStartedGroup);
+                    Judged { behind: Some(head), ..self.not_begun(record, order.ok(), after, reason) }
+                }
+                (None, Ok(order)) => self.run_order(record, order, breaker, pace).await,
+                (None, Err(outcome)) => self.done(record, None, *outcome, self.clock.now()).await,
             };
             // On a standard queue a lane holds messages of one order, and each may be tried for itself.
             if judged.record.is_fifo() && !judged.outcome.decision.is_ack() {
@@ -142,43 +141,45 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
         done
     }
 
-    async fn run_one(&self, parsed: Parsed, breaker: &Breaker, pace: &impl Pace) -> Judged {
-        let began = self.clock.now();
-        let order = match &parsed.order {
-            Ok(order) => order,
-            Err(reason) => {
-                let facts = Facts { error: reason.explain(), ..Facts::default() };
-                let outcome = Outcome { decision: Decision::Poison(reason.clone()), facts };
-                let outcome = self.poisoned(&parsed.record, outcome).await;
-                return Judged {
-                    record: parsed.record,
-                    order: None,
-                    outcome,
-                    behind: None,
-                    took: self.since(began),
-                };
-            }
-        };
-        let _place = match pace.place(&parsed.record).await {
+    async fn run_order(&self, record: Record, order: Order, breaker: &Breaker, pace: &impl Pace) -> Judged {
+        let _place = match pace.place(&record).await {
             Ok(place) => place,
-            Err(reason) => return not_begun(parsed, RetryAfter::Immediately, reason),
+            Err(reason) => return self.not_begun(record, Some(order), RetryAfter::Immediately, reason),
         };
         let began = self.clock.now();
         if began.plus(self.rules.time_to_begin) > self.deadline {
-            return not_begun(parsed, RetryAfter::Immediately, RetryReason::NotStartedDeadline);
+            let reason = RetryReason::NotStartedDeadline;
+            return self.not_begun(record, Some(order), RetryAfter::Immediately, reason);
         }
         if breaker.is_open() {
-            return not_begun(parsed, RetryAfter::Backoff, RetryReason::NotStartedBreaker);
+            let reason = RetryReason::NotStartedBreaker;
+            return self.not_begun(record, Some(order), RetryAfter::Backoff, reason);
         }
-        let outcome = self.step(order, &parsed.record).await;
+        let outcome = self.step(&order, &record).await;
         breaker.note(outcome.facts.health);
-        let outcome = self.poisoned(&parsed.record, outcome).await;
+        self.done(record, Some(order), outcome, began).await
+    }
+
+    /// What became of a record that was worked on.
+    async fn done(&self, record: Record, order: Option<Order>, outcome: Outcome, began: Timestamp) -> Judged {
+        let outcome = self.poisoned(&record, outcome).await;
+        Judged { record, order, outcome, behind: None, began, took: self.clock.now().since(began) }
+    }
+
+    fn not_begun(
+        &self,
+        record: Record,
+        order: Option<Order>,
+        after: RetryAfter,
+        reason: RetryReason,
+    ) -> Judged {
         Judged {
-            record: parsed.record,
-            order: parsed.order.ok(),
-            outcome,
+            record,
+            order,
+            outcome: Outcome::of(Decision::Retry { after, reason }),
             behind: None,
-            took: self.since(began),
+            began: self.clock.now(),
+            took: Duration::ZERO,
         }
     }
 
@@ -244,17 +245,6 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
         );
         outcome
     }
-
-    fn since(&self, began: Timestamp) -> Duration {
-        self.clock.now().since(began)
-    }
-}
-
-fn parse(body: &str, rules: &OrderRules) -> Result<Order, PoisonReason> {
-    match Envelope::open(body).map_err(PoisonReason::Envelope)? {
-        Envelope::Order(text) => Order::parse(&text, rules).map_err(PoisonReason::Order),
-        Envelope::S3Pointer(_) => Err(PoisonReason::Envelope(EnvelopeError::S3PointerNotAllowed)),
-    }
 }
 
 /// Every record once, in lanes; records keep their order inside a lane.
@@ -279,16 +269,6 @@ fn lanes(records: impl Iterator<Item = Parsed>) -> Vec<Vec<Parsed>> {
         }
     }
     lanes
-}
-
-fn not_begun(parsed: Parsed, after: RetryAfter, reason: RetryReason) -> Judged {
-    Judged {
-        record: parsed.record,
-        order: parsed.order.ok(),
-        outcome: Outcome::of(Decision::Retry { after, reason }),
-        behind: None,
-        took: Duration::ZERO,
-    }
 }
 
 fn copy_for_dlq(record: &Record, body: &str, reason: &PoisonReason) -> Outgoing {

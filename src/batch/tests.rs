@@ -1,3 +1,5 @@
+mod pointers;
+
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex},
@@ -128,7 +130,8 @@ async fn run_with(
     now: i64,
 ) -> BatchResult {
     let clock = Clock::from_fn(move || Timestamp::from_millis(now));
-    Batch { step, queue: dlq, rules, clock: &clock, deadline: DEADLINE }.run(records).await
+    let payloads = &Payloads::none();
+    Batch { step, queue: dlq, payloads, rules, clock: &clock, deadline: DEADLINE }.run(records).await
 }
 
 async fn run(step: &Script, records: Vec<Record>) -> Vec<String> {
@@ -311,7 +314,8 @@ proptest! {
         });
         let rules = rules();
         let parsed = records.map(|record| {
-            let order = parse(record.body.as_deref().unwrap(), &rules.order);
+            let order = read::parse(record.body.as_deref().unwrap(), &rules.order)
+                .map_err(|reason| Box::new(Outcome::of(Decision::Poison(reason))));
             Parsed { record, order }
         });
         let lanes = lanes(parsed);

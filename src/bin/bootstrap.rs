@@ -52,6 +52,7 @@ async fn start(config: Config) -> Result<(), StartError> {
     let handler = Arc::new(Handler {
         step: ConfiguredCharge::build(&config, &clients).await?,
         queue: clients.queue(),
+        payloads: wiring::payloads(&config, &clients),
         batch: wiring::batch_rules(&config),
         visibility: wiring::visibility_rules(&config),
         queue_url: config.queue_url,

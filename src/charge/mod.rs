@@ -78,7 +78,7 @@ pub enum Health {
     /// Nothing is wrong with them.
     #[default]
     Fine,
-    /// The ledger or the provider could not be reached or refused us.
+    /// The ledger, the provider or S3 could not be reached or refused us.
     Failing,
     /// The provider asked for a pause, or the credential is wrong: no record should be begun.
     Stop,

@@ -10,6 +10,8 @@ mod roots;
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 
+#[cfg(feature = "s3")]
+use crate::payload::{self, Payloads};
 use crate::{
     clock::Clock,
     config::{Environment, SecretSource},
@@ -36,6 +38,9 @@ pub struct Clients {
     sdk: SdkConfig,
     #[cfg(feature = "worker")]
     tls: TlsContext,
+    /// Whether S3 is another endpoint than Amazon's own. Those know no bucket in front of their name.
+    #[cfg(feature = "s3")]
+    s3_is_elsewhere: bool,
 }
 
 /// Why there are no clients.
@@ -60,6 +65,11 @@ impl Clients {
     /// The certificate authorities cannot be used.
     pub async fn load_as(environment: &(impl Environment + Sync), choice: Choice) -> Result<Self, LoadError> {
         let tls = roots::trusted(environment, choice.endpoint_url.as_deref())?;
+        #[cfg(feature = "s3")]
+        let s3_is_elsewhere = choice.endpoint_url.is_some()
+            || ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]
+                .into_iter()
+                .any(|name| environment.get(name).is_some_and(|url| !url.is_empty()));
         let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12()).http_client(https(&tls));
         if let Some(region) = choice.region {
             loader = loader.region(Region::new(region));
@@ -74,6 +84,8 @@ impl Clients {
             sdk: loader.load().await,
             #[cfg(feature = "worker")]
             tls,
+            #[cfg(feature = "s3")]
+            s3_is_elsewhere,
         })
     }
 
@@ -96,6 +108,14 @@ impl Clients {
         let config = SqsQueue::configure_receiver(aws_sdk_sqs::config::Builder::from(&self.sdk));
         let receiver = aws_sdk_sqs::Client::from_conf(config.http_client(https(&self.tls)).build());
         self.queue().receiving_over(receiver)
+    }
+
+    /// The buckets that hold bodies which were too large for a message.
+    #[cfg(feature = "s3")]
+    pub fn payloads(&self, buckets: Vec<String>) -> Payloads {
+        let config = payload::s3::configure(aws_sdk_s3::config::Builder::from(&self.sdk));
+        let config = config.force_path_style(self.s3_is_elsewhere).build();
+        Payloads::new(buckets, payload::s3::fetch(aws_sdk_s3::Client::from_conf(config)))
     }
 
     /// A client for what is asked of queues besides messages.

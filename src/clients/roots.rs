@@ -15,9 +15,10 @@ const OTHER_ISSUERS: [&str; 4] = ["cn-", "us-iso", "eu-iso", "eusc-"];
 /// Variables by which operators bring their own authorities.
 const OWN_AUTHORITIES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 /// Variables that send calls to another endpoint.
-const ENDPOINTS: [&str; 4] = [
+const ENDPOINTS: [&str; 5] = [
     "AWS_ENDPOINT_URL",
     "AWS_ENDPOINT_URL_DYNAMODB",
+    "AWS_ENDPOINT_URL_S3",
     "AWS_ENDPOINT_URL_SQS",
     "AWS_ENDPOINT_URL_SECRETS_MANAGER",
 ];

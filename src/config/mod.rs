@@ -179,7 +179,7 @@ impl Config {
             backoff,
             max_receive_count: u32::try_from(max_receive_count).ok().filter(|max| *max > 0),
             move_poison_to: move_poison_to(&env)?,
-            payload_buckets: payload_buckets(&env)?,
+            payload_buckets: payload_buckets(&env, cfg!(feature = "s3"))?,
             queue_url: env
                 .text("QUEUE_URL")
                 .map(|url| env.https_url("QUEUE_URL", &url).map(|_| url))
@@ -316,14 +316,25 @@ fn move_poison_to<E: Environment>(env: &Reader<'_, E>) -> Result<Option<String>,
     }
 }
 
-fn payload_buckets<E: Environment>(env: &Reader<'_, E>) -> Result<Vec<String>, ConfigError> {
+fn payload_buckets<E: Environment>(
+    env: &Reader<'_, E>,
+    can_read_s3: bool,
+) -> Result<Vec<String>, ConfigError> {
     let text = env.text("PAYLOAD_BUCKETS").unwrap_or_default();
     let buckets: Vec<String> =
         text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
-    if !buckets.is_empty() {
+    if !buckets.is_empty() && !can_read_s3 {
         return wrong(
             "PAYLOAD_BUCKETS",
-            "is set, but this build cannot read S3: messages that point there are poison",
+            "is set, but this build cannot read S3: build it with the feature `s3`",
+        );
+    }
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
+    let is_bucket = |name: &String| (3..=63).contains(&name.len()) && name.bytes().all(letter);
+    if !buckets.iter().all(is_bucket) {
+        return wrong(
+            "PAYLOAD_BUCKETS",
+            "must be names of buckets, 3 to 63 of a-z 0-9 . -, with commas between",
         );
     }
     Ok(buckets)

@@ -61,6 +61,7 @@ fn a_bad_setting_is_refused_by_name() {
         (&[("LEDGER_EPOCH", "today")], "LEDGER_EPOCH must be"),
         (&[("LOG_LEVEL", "loud")], "LOG_LEVEL must be"),
         (&[("GATEWAY_ACCOUNT", "a b")], "GATEWAY_ACCOUNT must be"),
+        (&[("PAYLOAD_BUCKETS", "s3://orders")], "PAYLOAD_BUCKETS "),
     ];
     for (settings, expected) in cases {
         let error = read(settings).expect_err(expected);
@@ -83,4 +84,19 @@ fn a_secret_never_shows_in_errors_or_debug_prints() {
     let config = read(&[("GATEWAY_SECRET", "sk_live_hush")]).unwrap();
     assert!(!format!("{config:?}").contains("hush"));
     assert!(!read(&[("GATEWAY_SECRET", "sk_live_hush\u{1}x")]).unwrap_err().contains("hush"));
+}
+
+#[test]
+fn buckets_are_a_list_of_names_for_builds_that_read_s3() {
+    let read = |text: &str, can_read_s3| {
+        let get = |name: &str| (name == "PAYLOAD_BUCKETS").then(|| text.to_owned());
+        payload_buckets(&Reader(&get), can_read_s3).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(" shop-orders, other.bucket ,", true).unwrap(), ["shop-orders", "other.bucket"]);
+    for text in ["s3://orders", "Orders", "ab", "orders/prefix", "shop orders"] {
+        assert!(read(text, true).unwrap_err().starts_with("PAYLOAD_BUCKETS must be names"), "{text}");
+    }
+    let error = "PAYLOAD_BUCKETS is set, but this build cannot read S3: build it with the feature `s3`";
+    assert_eq!(read("shop-orders", false).unwrap_err(), error);
+    assert_eq!(read("", false).unwrap(), [""; 0]);
 }

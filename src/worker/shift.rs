@@ -144,7 +144,7 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
 
     /// Works on received messages; returns when each is decided about.
     pub(super) async fn work(&self, messages: Vec<Message>) -> Metrics {
-        let Worker { step, queue, rules, clock, monitor, .. } = &*self.worker;
+        let Worker { step, queue, payloads, rules, clock, monitor, .. } = &*self.worker;
         let heartbeat = Arc::new(Heartbeat::new(messages.iter().map(|message| message.id.clone())));
         let records: Vec<Record> = messages
             .into_iter()
@@ -155,7 +155,7 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
             return Metrics::default();
         }
         let deadline = clock.now().plus(LONGEST_HOLD);
-        let batch = Batch { step, queue: &**queue, rules: &self.rules, clock, deadline };
+        let batch = Batch { step, queue: &**queue, payloads, rules: &self.rules, clock, deadline };
         let pace = BatchPace { shift: self, heartbeat: &heartbeat, drawn: Mutex::default() };
         let newest = |id: &MessageId| self.hand.handle(id);
         let decided = async {
@@ -189,7 +189,7 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
         let in_a_row = self.failing.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let pause = FAILING_BACKOFF.delay(in_a_row, &self.worker.random).max(SHORTEST_PAUSE);
         let pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-        tracing::warn!(pause_ms, "the ledger or the provider fails: nothing is received for a while");
+        tracing::warn!(pause_ms, "the ledger, the provider or S3 fails: nothing is received for a while");
         self.room.close_for(pause);
     }
 
@@ -244,8 +244,8 @@ impl<'a, S: Step + 'static, Q: Queue + 'static> Pace for BatchPace<'a, S, Q> {
     }
 
     fn decided(&self, judged: &Judged) {
-        report::log(judged);
         let Worker { visibility, random, clock, monitor, .. } = &*self.shift.worker;
+        report::log(judged);
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
         let seconds = drawn.seconds(judged, visibility, random, clock.now());
         drop(drawn);

@@ -108,6 +108,7 @@ impl Bench {
         Arc::new(Worker {
             step,
             queue: Arc::clone(&self.flaky),
+            payloads: Payloads::none(),
             rules: WorkerRules { queue_url: format!("http://sqs.test/000000000000/{}", self.name), ..rules },
             batch: BatchRules {
                 concurrency: 1,

@@ -21,6 +21,7 @@ const LAYERS: [&str; 28] = [
     "record",
     "order",
     "envelope",
+    "payload",
     "decision",
     "event",
     "queue",
@@ -46,8 +47,8 @@ const LAYERS: [&str; 28] = [
 
 /// Where crates of AWS may be named. `event.rs` reads events without them, because their types refuse a whole
 /// batch for one bad record.
-const AWS_EDGES: [&str; 7] =
-    ["response", "handler", "clients", "ledger/dynamodb", "queue/sqs", "doctor/", "bin/"];
+const AWS_EDGES: [&str; 8] =
+    ["response", "handler", "clients", "ledger/dynamodb", "queue/sqs", "payload/s3", "doctor/", "bin/"];
 const AWS_CRATES: [&str; 5] = ["aws_sdk_", "aws_config", "aws_smithy", "aws_lambda_events", "lambda_runtime"];
 
 /// Lines of code: without tests, comments and empty lines.

@@ -13,6 +13,7 @@ mod ledger;
 mod local_mode;
 mod model;
 mod operations;
+mod payloads;
 mod queue;
 mod rehearsal;
 mod situations;

@@ -92,6 +92,7 @@ async fn build(args: &Args, config: Config) -> Result<Worker<ConfiguredCharge, S
     Ok(Worker {
         step,
         queue: Arc::new(clients.receiving_queue()),
+        payloads: wiring::payloads(&config, &clients),
         rules: WorkerRules { queue_url, loops, concurrency, visibility: args.visibility, wait: LONG_POLL },
         batch: wiring::batch_rules(&config),
         visibility: wiring::visibility_rules(&config),

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::support::s3::Object;
+
 /// One file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +31,8 @@ pub(super) struct Case {
     /// The provider's fault script, as JSON; `panic_on` names an order whose calls take the client down.
     #[serde(default)]
     pub(super) provider: Option<Value>,
+    /// What lies in S3, by `bucket/key`; without it there is no S3.
+    pub(super) objects: Option<BTreeMap<String, Object>>,
     /// Ledger rows before the first delivery. `"now"` and `"now+SECONDS"` become milliseconds.
     #[serde(default)]
     pub(super) records_before: Vec<Value>,
@@ -83,6 +87,8 @@ pub(super) struct Expect {
     /// Rows the ledger must hold afterwards; only the attributes named are compared.
     #[serde(default)]
     pub(super) records_after: Vec<Value>,
+    /// How often S3 is asked, by all deliveries together.
+    pub(super) s3_requests: Option<usize>,
     /// What lies in the dead-letter queues: per original messageId how the reason begins.
     pub(super) dead_letters: Option<BTreeMap<String, String>>,
     /// What the tool for event files must do, where it may differ from the function.

@@ -20,6 +20,8 @@ pub(super) struct Observed {
     /// Of all deliveries.
     pub(super) charges: Vec<Charge>,
     pub(super) ledger: Vec<Row>,
+    /// `GET /bucket/key` of every request to S3.
+    pub(super) s3_requests: Vec<String>,
     /// Original messageId and reason of every message in a dead-letter queue.
     pub(super) dead_letters: BTreeMap<String, String>,
 }
@@ -35,6 +37,7 @@ pub(super) fn problems(expect: &Expect, seen: &Observed) -> Vec<String> {
         visibility(expect, seen),
         texts(expect, seen),
         records(expect, seen),
+        s3(expect, seen),
         dead_letters(expect, seen),
     ] {
         problems.extend(problem);
@@ -230,6 +233,17 @@ fn records(expect: &Expect, seen: &Observed) -> Vec<String> {
                 problems.push(format!("{pk}: {name} is {found}, must be {value}"));
             }
         }
+    }
+    problems
+}
+
+fn s3(expect: &Expect, seen: &Observed) -> Vec<String> {
+    let changes = seen.s3_requests.iter().filter(|request| !request.starts_with("GET "));
+    let mut problems: Vec<String> = changes.map(|request| format!("S3 was asked to {request}")).collect();
+    if let Some(count) = expect.s3_requests
+        && seen.s3_requests.len() != count
+    {
+        problems.push(format!("requests to S3 are {:?}, must be {count}", seen.s3_requests));
     }
     problems
 }

@@ -14,6 +14,8 @@ use charge_once::{
 };
 use serde_json::{Value, json};
 
+use crate::support::s3::FakeS3;
+
 use super::{
     case::{Case, Charge},
     check::{self, Observed},
@@ -37,12 +39,17 @@ pub(super) async fn problems(case: &Case) -> Vec<String> {
 
 async fn deliver(case: &Case, script: Script) -> Result<Observed, Box<dyn std::error::Error + Send + Sync>> {
     let clock = Clock::system();
+    let s3 = FakeS3::start(case.objects.clone().unwrap_or_default()).await;
+    let mut settings = case.settings.clone();
+    if case.objects.is_some() {
+        settings.insert("AWS_ENDPOINT_URL_S3".to_owned(), s3.url());
+    }
     let stack = Stack::start(StackConfig {
         bootstrap: PathBuf::from(env!("CARGO_BIN_EXE_bootstrap")),
         provider: if case.stripe { Provider::Stripe } else { Provider::Http },
         script,
         data: None,
-        settings: case.settings.clone(),
+        settings,
         timeout: Duration::from_secs(30),
         clock: clock.clone(),
     })
@@ -70,6 +77,7 @@ async fn deliver(case: &Case, script: Script) -> Result<Observed, Box<dyn std::e
         log,
         charges,
         ledger: stack.ledger()?,
+        s3_requests: s3.requests(),
         dead_letters: dead_letters(&stack).await?,
     })
 }

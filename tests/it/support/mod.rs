@@ -5,3 +5,4 @@ pub(crate) mod aws;
 pub(crate) mod dynamodb;
 pub(crate) mod faulty;
 pub(crate) mod order;
+pub(crate) mod s3;

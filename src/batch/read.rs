@@ -1,0 +1,79 @@
+//! What is in a record: the order, or the outcome that the record has without one.
+
+use std::time::Duration;
+
+use super::Batch;
+use crate::{
+    charge::{Facts, Health, Outcome},
+    decision::{Decision, PoisonReason, RetryAfter, RetryReason},
+    envelope::{Envelope, EnvelopeError, S3Pointer},
+    order::{Order, OrderRules},
+    payload::{PayloadError, PayloadFault},
+    record::Record,
+    telemetry::ErrorChain,
+};
+
+/// A record with what was read from its body.
+pub(super) struct Parsed {
+    pub(super) record: Record,
+    pub(super) order: Result<Order, Box<Outcome>>,
+}
+
+impl<S: Sync, Q: Sync> Batch<'_, S, Q> {
+    pub(super) async fn read(&self, record: Record) -> Parsed {
+        let order = match &record.body {
+            Ok(body) => match Envelope::open(body) {
+                Ok(Envelope::Order(text)) => parse(&text, &self.rules.order).map_err(poison),
+                Ok(Envelope::S3Pointer(pointer)) => self.follow(&pointer).await,
+                Err(error) => Err(poison(PoisonReason::Envelope(error))),
+            },
+            Err(error) => Err(poison(PoisonReason::Record(*error))),
+        };
+        Parsed { record, order }
+    }
+
+    /// Reads the order from the object that the body points to.
+    async fn follow(&self, pointer: &S3Pointer) -> Result<Order, Box<Outcome>> {
+        let text = self.payloads.text(pointer, self.time_to_read()).await.map_err(not_read)?;
+        let order = match Envelope::open(&text).map_err(PoisonReason::Envelope) {
+            Ok(Envelope::Order(order)) => parse(&order, &self.rules.order),
+            // One step only: a circle of pointers would never end.
+            Ok(Envelope::S3Pointer(_)) => Err(PoisonReason::PayloadUnusable(PayloadFault::PointsOn)),
+            Err(reason) => Err(reason),
+        };
+        order.map_err(poison)
+    }
+
+    /// What comes later than this could not be begun any more.
+    fn time_to_read(&self) -> Duration {
+        self.deadline.minus(self.rules.time_to_begin).since(self.clock.now())
+    }
+}
+
+pub(super) fn parse(text: &str, rules: &OrderRules) -> Result<Order, PoisonReason> {
+    Order::parse(text, rules).map_err(PoisonReason::Order)
+}
+
+fn poison(reason: PoisonReason) -> Box<Outcome> {
+    let facts = Facts { error: reason.explain(), ..Facts::default() };
+    Box::new(Outcome { decision: Decision::Poison(reason), facts })
+}
+
+fn not_read(error: PayloadError) -> Box<Outcome> {
+    match error {
+        PayloadError::NotAllowed => poison(PoisonReason::Envelope(EnvelopeError::S3PointerNotAllowed)),
+        PayloadError::Unusable(fault) => poison(PoisonReason::PayloadUnusable(fault)),
+        PayloadError::NoTime => Box::new(Outcome::of(Decision::Retry {
+            after: RetryAfter::Immediately,
+            reason: RetryReason::NotStartedDeadline,
+        })),
+        PayloadError::Unavailable(_) => {
+            let facts = Facts {
+                error: Some(ErrorChain(&error).to_string()),
+                health: Health::Failing,
+                ..Facts::default()
+            };
+            Box::new(Outcome { decision: Decision::retry(RetryReason::Payload), facts })
+        }
+    }
+}
