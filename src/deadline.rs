@@ -13,3 +13,5 @@ pub const STOP_RECORDING: Duration = Duration::from_millis(900);
 pub const DROP_RECORDS: Duration = Duration::from_millis(700);
 /// Visibility changes end: what is left belongs to the answer itself.
 pub const ANSWER: Duration = Duration::from_millis(200);
+/// Spans are sent until then, within what is left for the answer.
+pub const SPANS: Duration = Duration::from_millis(100);

@@ -12,17 +12,20 @@ use crate::{
     batch::{Batch, BatchResult, BatchRules},
     charge::Step,
     clock::{Clock, Timestamp},
-    deadline::ANSWER,
+    deadline::{ANSWER, SPANS},
     event::{self, EventError},
     metrics::Metrics,
     payload::Payloads,
     queue::{Queue, VisibilityChange},
     report,
     response::{self, UnnamedFailure},
+    spans::Spans,
     telemetry::ErrorChain,
     visibility::{self, VisibilityRules},
 };
 
+/// Longest time that sending spans may add to an invocation.
+const FLUSH: Duration = Duration::from_millis(200);
 /// SQS takes so many entries in one call.
 const ENTRIES: usize = 10;
 
@@ -51,6 +54,8 @@ pub struct Handler<S, Q> {
     pub random: Random,
     /// Where the metrics line goes.
     pub emit: fn(&str),
+    /// Where the records' spans go.
+    pub spans: Spans,
 }
 
 /// Why an invocation fails as a whole; its batch then comes again as a whole.
@@ -86,20 +91,26 @@ impl<S: Step, Q: Queue> Handler<S, Q> {
         request_id: &str,
     ) -> Result<SqsBatchResponse, InvocationError> {
         let span = tracing::info_span!("invocation", request_id);
-        self.answer(event, deadline_millis, request_id).instrument(span).await
+        let deadline = self.deadline(deadline_millis);
+        let work = async {
+            let answer = self.answer(event, deadline, request_id).await;
+            // Lambda freezes the process after the answer, so nothing may be on its way then.
+            self.spans.flush(FLUSH.min(deadline.minus(SPANS).since(self.clock.now()))).await;
+            answer
+        };
+        work.instrument(span).await
     }
 
     async fn answer(
         &self,
         event: &str,
-        deadline_millis: u64,
+        deadline: Timestamp,
         request_id: &str,
     ) -> Result<SqsBatchResponse, InvocationError> {
         let records = event::records(event).map_err(|error| {
             tracing::error!(error = %ErrorChain(&error), "the invocation is refused, nothing was charged");
             InvocationError::Event(error)
         })?;
-        let deadline = self.deadline(deadline_millis);
         let queue = records.iter().find_map(|record| record.queue.clone());
         let Self { step, queue: dlq, payloads, batch: rules, clock, .. } = self;
         let batch = Batch { step, queue: dlq, payloads, rules, clock, deadline };
@@ -162,7 +173,10 @@ impl<S: Step, Q: Queue> Handler<S, Q> {
         queue: Option<&str>,
         request_id: &str,
     ) {
-        result.judged.iter().for_each(report::log);
+        for judged in &result.judged {
+            report::log(judged);
+            self.spans.note(judged, Some(request_id));
+        }
         if result.breaker_opened {
             tracing::warn!("the breaker opened: the rest of the batch was returned without being begun");
         }

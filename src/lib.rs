@@ -34,7 +34,7 @@
 //! | [`decision`] | acknowledge, try again, or give up, and why |
 //! | [`visibility`], [`backoff`] | how long a failed message stays hidden |
 //! | [`queue`] | the calls to SQS, answered entry by entry; a queue in memory |
-//! | [`metrics`], [`telemetry`] | what can be seen of it |
+//! | [`metrics`], [`spans`], [`telemetry`] | what can be seen of it |
 //!
 //! | around it | |
 //! |---|---|
@@ -105,6 +105,7 @@ pub mod redrive;
 pub mod report;
 #[cfg(feature = "lambda")]
 pub mod response;
+pub mod spans;
 pub mod telemetry;
 pub mod visibility;
 #[cfg(feature = "aws")]

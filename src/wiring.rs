@@ -11,6 +11,7 @@ use crate::{
     ledger::dynamodb::DynamoDbLedger,
     order::Order,
     payload::Payloads,
+    spans::Spans,
     visibility::VisibilityRules,
 };
 
@@ -69,6 +70,19 @@ pub fn payloads(config: &Config, clients: &Clients) -> Payloads {
         return clients.payloads(config.payload_buckets.clone());
     }
     Payloads::none()
+}
+
+/// Where the records' spans go.
+///
+/// # Errors
+/// The collector's client cannot be built.
+#[cfg_attr(not(feature = "otel"), expect(unused_variables, reason = "nothing is sent"))]
+pub fn spans(config: &Config) -> Result<Spans, StartError> {
+    #[cfg(feature = "otel")]
+    if let Some(collector) = &config.collector {
+        return Ok(Spans::to(collector, &config.service, Transport::new()?)?);
+    }
+    Ok(Spans::off())
 }
 
 /// How a batch runs.

@@ -30,6 +30,7 @@ use crate::{
     metrics::Counts,
     payload::Payloads,
     queue::{MAX_BATCH, Queue, QueueError},
+    spans::Spans,
     visibility::VisibilityRules,
 };
 
@@ -73,6 +74,8 @@ pub struct Worker<S, Q> {
     pub random: Random,
     /// Where the metrics line of each batch goes.
     pub emit: fn(&str),
+    /// Where the records' spans go. Whoever runs the worker flushes them.
+    pub spans: Spans,
 }
 
 /// What one receive brought.

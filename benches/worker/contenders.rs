@@ -11,6 +11,7 @@ use charge_once::{
     order::{Order, OrderRules},
     payload::Payloads,
     queue::sqs::SqsQueue,
+    spans::Spans,
     visibility::VisibilityRules,
     worker::{Monitor, Worker, WorkerRules},
 };
@@ -43,6 +44,7 @@ fn build(site: &Site, loops: u32) -> Arc<Worker<Instantly, SqsQueue>> {
         step: Instantly,
         queue: Arc::new(SqsQueue::new(site.client()).receiving_over(site.client())),
         payloads: Payloads::none(),
+        spans: Spans::off(),
         rules: WorkerRules {
             queue_url: site.queue_url().to_owned(),
             loops,

@@ -53,6 +53,7 @@ async fn start(config: Config) -> Result<(), StartError> {
         step: ConfiguredCharge::build(&config, &clients).await?,
         queue: clients.queue(),
         payloads: wiring::payloads(&config, &clients),
+        spans: wiring::spans(&config)?,
         batch: wiring::batch_rules(&config),
         visibility: wiring::visibility_rules(&config),
         queue_url: config.queue_url,

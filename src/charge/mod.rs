@@ -70,6 +70,42 @@ pub struct Facts {
     pub provider_time: Option<Duration>,
     /// Time spent waiting for the ledger.
     pub store_time: Option<Duration>,
+    /// Each call of both, for the spans below the record's.
+    #[cfg(feature = "otel")]
+    pub calls: Vec<Call>,
+}
+
+/// One call that a record waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// What was called.
+    pub whom: Whom,
+    /// When.
+    pub began: Timestamp,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What an order is charged with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whom {
+    /// The ledger.
+    Ledger,
+    /// The payment provider.
+    Provider,
+}
+
+impl Facts {
+    /// Notes a call and adds its time to that of the others.
+    fn called(&mut self, call: Call) {
+        let total = match call.whom {
+            Whom::Ledger => &mut self.store_time,
+            Whom::Provider => &mut self.provider_time,
+        };
+        *total = Some(total.unwrap_or_default().saturating_add(call.took));
+        #[cfg(feature = "otel")]
+        self.calls.push(call);
+    }
 }
 
 /// What one record tells about those it depends on; the batch's breaker counts it.

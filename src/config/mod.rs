@@ -15,6 +15,8 @@ use crate::{
     order::OrderRules,
 };
 
+#[cfg(feature = "otel")]
+mod collector;
 mod reader;
 
 pub use self::reader::{Environment, ProcessEnvironment, parse_duration};
@@ -55,6 +57,9 @@ pub struct Config {
     pub payload_buckets: Vec<String>,
     /// `QUEUE_URL`
     pub queue_url: Option<String>,
+    /// Where spans are sent, path included: `OTEL_EXPORTER_OTLP_ENDPOINT` and its kin.
+    #[cfg(feature = "otel")]
+    pub collector: Option<Uri>,
     /// `LOG_LEVEL`
     pub log_level: LevelFilter,
     /// `SERVICE_NAME`
@@ -184,6 +189,8 @@ impl Config {
                 .text("QUEUE_URL")
                 .map(|url| env.https_url("QUEUE_URL", &url).map(|_| url))
                 .transpose()?,
+            #[cfg(feature = "otel")]
+            collector: collector::read(&env)?,
             log_level: log_level(&env)?,
             service: env.text("SERVICE_NAME").unwrap_or_else(|| "charge-once".to_owned()),
             default_timeout: seconds(env.integer("AWS_LAMBDA_FUNCTION_TIMEOUT", 30, 1, 5400)?),

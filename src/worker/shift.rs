@@ -244,8 +244,9 @@ impl<'a, S: Step + 'static, Q: Queue + 'static> Pace for BatchPace<'a, S, Q> {
     }
 
     fn decided(&self, judged: &Judged) {
-        let Worker { visibility, random, clock, monitor, .. } = &*self.shift.worker;
+        let Worker { visibility, random, clock, monitor, spans, .. } = &*self.shift.worker;
         report::log(judged);
+        spans.note(judged, None);
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
         let seconds = drawn.seconds(judged, visibility, random, clock.now());
         drop(drawn);

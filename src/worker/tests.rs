@@ -125,6 +125,7 @@ impl Bench {
             clock: self.clock.clone(),
             random: Random::seeded(7),
             emit: |_line| {},
+            spans: Spans::off(),
         })
     }
 

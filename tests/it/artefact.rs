@@ -76,6 +76,19 @@ fn the_container_is_built_of_what_exists_and_holds_no_emulator() {
     linked("cli,s3,otel");
 }
 
+/// Of all HTTP stacks only the one that is there anyway.
+#[test]
+fn its_features_link_what_they_are_for_and_no_other_http_stack() {
+    let crates = linked("lambda,s3,otel");
+    let links = |name: &str| crates.iter().any(|line| line.split(' ').next() == Some(name));
+    for name in ["aws-sdk-s3", "opentelemetry_sdk", "opentelemetry-otlp"] {
+        assert!(links(name), "{name}");
+    }
+    for name in ["aws-lc-sys", "native-tls", "openssl-sys", "reqwest", "tonic", "clap", "axum"] {
+        assert!(!links(name), "{name}");
+    }
+}
+
 #[test]
 fn nothing_outdated_is_linked_even_with_every_feature() {
     for features in ["lambda", "lambda,s3,otel", "worker", "cli,s3,otel", "lambda,local"] {

@@ -12,7 +12,7 @@ use std::{
 };
 
 /// The modules of the library from the ground up. Each may import those before it and nothing else of the crate.
-const LAYERS: [&str; 28] = [
+const LAYERS: [&str; 30] = [
     "clock",
     "deadline",
     "backoff",
@@ -33,6 +33,7 @@ const LAYERS: [&str; 28] = [
     "metrics",
     "response",
     "report",
+    "spans",
     "heartbeat",
     "handler",
     "worker",

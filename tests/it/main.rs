@@ -18,6 +18,7 @@ mod queue;
 mod rehearsal;
 mod situations;
 mod soak;
+mod spans;
 mod stripe_peers;
 mod support;
 mod surroundings;

@@ -62,6 +62,10 @@ pub(crate) struct Args {
 
 /// What shells show for a process that a signal ended.
 const INTERRUPTED: i32 = 130;
+/// How often finished spans are sent, and how long that may take.
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
+/// How long the last spans may take, when there is nothing else to do.
+const LAST_FLUSH: Duration = Duration::from_secs(5);
 /// How long a receive waits for a first message: the longest that SQS allows.
 const LONG_POLL: Duration = Duration::from_secs(20);
 
@@ -73,6 +77,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
     let worker = Arc::new(build(&args, config).await?);
     if args.once {
         let polled = worker.poll_once().await?;
+        worker.spans.flush(LAST_FLUSH).await;
         tracing::info!(received = polled.received, charged = polled.counts.charged, "one receive done");
         return Ok(Finding::Clean);
     }
@@ -93,6 +98,7 @@ async fn build(args: &Args, config: Config) -> Result<Worker<ConfiguredCharge, S
         step,
         queue: Arc::new(clients.receiving_queue()),
         payloads: wiring::payloads(&config, &clients),
+        spans: wiring::spans(&config)?,
         rules: WorkerRules { queue_url, loops, concurrency, visibility: args.visibility, wait: LONG_POLL },
         batch: wiring::batch_rules(&config),
         visibility: wiring::visibility_rules(&config),
@@ -122,6 +128,14 @@ async fn work(
             drop(stopped.wait_for(|stop| *stop).await);
         }));
     }
+    let (spans, mut stopped) = (worker.spans.clone(), stop_serving.subscribe());
+    serving.spawn(async move {
+        let worked = async {
+            // An error means that the work has ended, too.
+            drop(stopped.wait_for(|stop| *stop).await);
+        };
+        spans.flush_until(worked, FLUSH_EVERY).await;
+    });
     let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
     let work = worker.run(async {
         // An error means that nobody can ask any more.

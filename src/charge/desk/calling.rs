@@ -3,7 +3,12 @@
 use std::{future::Future, time::Duration};
 
 use super::{Desk, Work};
-use crate::{deadline::STOP_SENDING, gateway::GatewayError, ledger::Ledger};
+use crate::{
+    charge::{Call, Whom},
+    deadline::STOP_SENDING,
+    gateway::GatewayError,
+    ledger::Ledger,
+};
 
 /// How often one call is repeated in this process.
 const RESENDS: u32 = 2;
@@ -44,21 +49,20 @@ impl<L: Ledger> Desk<L> {
         (!left.is_zero()).then(|| left.min(self.rules.call_timeout))
     }
 
-    /// Adds the time that a call to the ledger takes to what is known of the work.
+    /// Waits for a call to the ledger and notes how long it took.
     pub(in crate::charge) async fn timed<T>(&self, work: &mut Work<'_>, call: impl Future<Output = T>) -> T {
-        let began = self.clock.now();
-        let result = call.await;
-        let spent = self.clock.now().since(began);
-        work.facts.store_time = Some(work.facts.store_time.unwrap_or_default().saturating_add(spent));
-        result
+        self.noted(work, Whom::Ledger, call).await
     }
 
-    /// Adds the time that a call to the provider takes to what is known of the work.
+    /// Waits for a call to the provider and notes how long it took.
     pub(in crate::charge) async fn asked<T>(&self, work: &mut Work<'_>, call: impl Future<Output = T>) -> T {
+        self.noted(work, Whom::Provider, call).await
+    }
+
+    async fn noted<T>(&self, work: &mut Work<'_>, whom: Whom, call: impl Future<Output = T>) -> T {
         let began = self.clock.now();
         let result = call.await;
-        let spent = self.clock.now().since(began);
-        work.facts.provider_time = Some(work.facts.provider_time.unwrap_or_default().saturating_add(spent));
+        work.facts.called(Call { whom, began, took: self.clock.now().since(began) });
         result
     }
 

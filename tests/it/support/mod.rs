@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 pub(crate) mod aws;
+pub(crate) mod collector;
 pub(crate) mod dynamodb;
 pub(crate) mod faulty;
 pub(crate) mod order;
