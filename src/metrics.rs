@@ -177,6 +177,12 @@ impl Metrics {
         &self.counts
     }
 
+    /// For each record that was worked on, how long it waited for the provider and for the ledger.
+    #[cfg(feature = "worker")]
+    pub(crate) fn waits(&self) -> [&[Duration]; 2] {
+        [&self.provider, &self.store]
+    }
+
     /// The line: one JSON object by the EMF specification, with all values at its root.
     pub fn to_emf(&self, service: &str, queue: Option<&str>, request_id: &str, now: Timestamp) -> String {
         let mut line = Map::new();

@@ -26,10 +26,22 @@ struct State {
     counts: Counts,
     receives: u64,
     receive_errors: u64,
+    /// For the provider and for the ledger, as [`WAITS`] names them.
+    waits: [Wait; 2],
     /// Visibility changes that failed since the last batch was counted.
     visibility_failures: usize,
     last_sign_of_life: Timestamp,
 }
+
+/// How long records waited, all together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wait {
+    records: u64,
+    sum: Duration,
+}
+
+/// What a record waits for while it is worked on.
+const WAITS: [&str; 2] = ["charge_once_provider_latency_seconds", "charge_once_store_latency_seconds"];
 
 impl Monitor {
     /// Nothing was done yet, and nothing is wrong.
@@ -38,6 +50,7 @@ impl Monitor {
             counts: Counts::default(),
             receives: 0,
             receive_errors: 0,
+            waits: [Wait::default(); 2],
             visibility_failures: 0,
             last_sign_of_life: clock.now(),
         };
@@ -78,6 +91,13 @@ impl Monitor {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "# TYPE charge_once_{name} counter\ncharge_once_{name} {count}");
         }
+        for (name, Wait { records, sum }) in WAITS.into_iter().zip(state.waits) {
+            let (seconds, millis) = (sum.as_secs(), sum.subsec_millis());
+            let _ = writeln!(
+                text,
+                "# TYPE {name} summary\n{name}_sum {seconds}.{millis:03}\n{name}_count {records}"
+            );
+        }
         let name = "charge_once_seconds_since_progress";
         let _ = writeln!(text, "# TYPE {name} gauge\n{name} {silence}");
         text
@@ -109,7 +129,12 @@ impl Monitor {
     }
 
     pub(super) fn count(&self, metrics: &Metrics) {
-        self.state().counts.add(metrics.counts());
+        let mut state = self.state();
+        state.counts.add(metrics.counts());
+        for (wait, times) in state.waits.iter_mut().zip(metrics.waits()) {
+            wait.records = wait.records.saturating_add(u64::try_from(times.len()).unwrap_or(u64::MAX));
+            wait.sum = times.iter().fold(wait.sum, |sum, time| sum.saturating_add(*time));
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -160,6 +185,6 @@ mod tests {
         let text = monitor.to_prometheus();
         assert!(text.contains("# TYPE charge_once_charged_not_recorded_total counter\ncharge_once_charged_not_recorded_total 0\n"));
         assert!(text.contains("\ncharge_once_receives_total 1\n"));
-        assert_eq!(text.matches("# TYPE").count(), Counts::NAMES.len() + 3);
+        assert_eq!(text.matches("# TYPE").count(), Counts::NAMES.len() + 5);
     }
 }
