@@ -6,6 +6,7 @@ mod artefact;
 mod cases;
 mod concurrency;
 mod crash_table;
+mod deploy;
 mod docs;
 mod fault_matrix;
 mod layering;
