@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::{
     clock::Timestamp,
-    decision::PoisonReason,
-    envelope::{Envelope, EnvelopeError},
+    envelope::Envelope,
     ledger::{Entry, Found, Ledger, LedgerError, State},
     order::{Order, OrderId, OrderRules},
     queue::Message,
@@ -13,6 +12,8 @@ use crate::{
 
 /// The attribute in which the function says why it gave a message up.
 pub(super) const REASON: &str = "reason";
+/// The reason of a message that only points to its order: these tools do not read S3.
+const IN_S3: &str = "IN_S3";
 
 /// A dead-lettered message with what is known of it.
 #[derive(Clone, Debug)]
@@ -139,7 +140,7 @@ impl DeadLetter {
                 let found = ledger.get(order.id()).await?;
                 (Some(order.id().clone()), Standing::of(&order, &found))
             }
-            Err(reason) => (None, Standing::NoOrder { code: reason.to_string() }),
+            Err(code) => (None, Standing::NoOrder { code }),
         };
         let written = message.attributes.iter().find(|attribute| attribute.name == REASON);
         let reason = written.map_or_else(|| standing.reason(), |attribute| attribute.value.clone());
@@ -157,9 +158,26 @@ impl DeadLetter {
     }
 }
 
-fn order(body: &str, rules: &OrderRules) -> Result<Order, PoisonReason> {
-    match Envelope::open(body).map_err(PoisonReason::Envelope)? {
-        Envelope::Order(text) => Order::parse(&text, rules).map_err(PoisonReason::Order),
-        Envelope::S3Pointer(_) => Err(PoisonReason::Envelope(EnvelopeError::S3PointerNotAllowed)),
+/// The order, or the code that says why the body shows none.
+fn order(body: &str, rules: &OrderRules) -> Result<Order, String> {
+    match Envelope::open(body).map_err(|error| error.code().to_owned())? {
+        Envelope::Order(text) => Order::parse(&text, rules).map_err(|error| error.code().to_owned()),
+        Envelope::S3Pointer(_) => Err(IN_S3.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_without_an_order_says_why() {
+        let code =
+            |body| order(body, &OrderRules { default_currency: None, max_amount_minor: 1 }).unwrap_err();
+        let pointer =
+            r#"["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"b","s3Key":"k"}]"#;
+        assert_eq!(code(pointer), "IN_S3");
+        assert_eq!(code(r#"{"Event":"s3:TestEvent"}"#), "S3_TEST_EVENT");
+        assert_eq!(code("not json"), "BODY_NOT_JSON");
     }
 }
