@@ -1,5 +1,8 @@
 //! The AWS clients, built once at start.
 
+#[cfg(feature = "cli")]
+use std::time::Duration;
+
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_smithy_http_client::{
     Builder,
@@ -89,6 +92,26 @@ impl Clients {
         })
     }
 
+    /// Whether it is known which Region to ask.
+    #[cfg(feature = "cli")]
+    pub fn has_region(&self) -> bool {
+        self.sdk.region().is_some()
+    }
+
+    /// Looks for credentials as every call would.
+    ///
+    /// # Errors
+    /// There are none, or those that are named cannot be had.
+    #[cfg(feature = "cli")]
+    pub async fn signer(&self) -> Result<(), LoadError> {
+        use aws_sdk_sqs::config::ProvideCredentials;
+        let provider = self.sdk.credentials_provider().ok_or("no source of credentials is configured")?;
+        match provider.provide_credentials().await {
+            Ok(_found) => Ok(()),
+            Err(error) => Err(ErrorChain(&error).to_string().into()),
+        }
+    }
+
     /// The ledger in `table`.
     pub fn ledger(&self, table: &str) -> DynamoDbLedger {
         let config = DynamoDbLedger::configure(aws_sdk_dynamodb::config::Builder::from(&self.sdk));
@@ -122,6 +145,19 @@ impl Clients {
     #[cfg(feature = "cli")]
     pub fn sqs(&self) -> aws_sdk_sqs::Client {
         aws_sdk_sqs::Client::new(&self.sdk)
+    }
+
+    /// What reads any resource. Its handlers ask other services, so one call may take seconds.
+    #[cfg(feature = "cli")]
+    pub fn cloud_control(&self) -> aws_sdk_cloudcontrol::Client {
+        use aws_sdk_cloudcontrol::config::timeout::TimeoutConfig;
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(Duration::from_secs(3))
+            .operation_attempt_timeout(Duration::from_secs(15))
+            .operation_timeout(Duration::from_secs(40))
+            .build();
+        let config = aws_sdk_cloudcontrol::config::Builder::from(&self.sdk).timeout_config(timeouts);
+        aws_sdk_cloudcontrol::Client::from_conf(config.build())
     }
 
     /// The provider's credential from where the settings say it is.

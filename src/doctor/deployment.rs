@@ -5,21 +5,23 @@
 
 use std::collections::BTreeMap;
 
+use super::Part;
+
 /// Queue, function and ledger as they are deployed, or as a template would deploy them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deployment {
     /// The queue that orders are sent to.
-    pub queue: Queue,
-    /// The queue that orders go to after too many receives; `None` if there is none.
-    pub dead_letters: Option<Queue>,
+    pub queue: Part<Queue>,
+    /// The queue that orders go to after too many receives.
+    pub dead_letters: Part<Queue>,
     /// What hands orders to the function.
-    pub mapping: Mapping,
+    pub mapping: Part<Mapping>,
     /// The function.
-    pub function: Function,
-    /// What the function's own role grants; `None` if the role is not the function's own.
-    pub role: Option<Vec<Grant>>,
+    pub function: Part<Function>,
+    /// What the function's own role grants; absent if the role is not the function's own.
+    pub role: Part<Vec<Grant>>,
     /// The table of records.
-    pub ledger: Ledger,
+    pub ledger: Part<Ledger>,
     /// The alarms; `None` if unknown.
     pub alarms: Option<Vec<Alarm>>,
     /// How many dashboards there are; `None` if unknown.

@@ -2,13 +2,21 @@
 //!
 //! No linter of AWS knows them: a mapping without partial responses, a visibility timeout equal to the function's
 //! timeout or a record that is forgotten before its message all pass every tool and lose money weeks later. Each
-//! rule is a pure function over a [`Deployment`], which is read from a template ([`template`]) or from what runs.
+//! rule is a pure function over a [`Deployment`]. A deployment is read from resources in the words of
+//! `CloudFormation`: those of a template ([`template`]), or those that are deployed ([`deployed`]).
 
+pub mod deployed;
 mod deployment;
+mod part;
+mod read;
+mod resource;
 mod rules;
 pub mod template;
 
 pub use deployment::{Alarm, Deployment, Function, Grant, Ledger, Mapping, Metric, Queue, Scaling};
+pub use part::Part;
+pub use read::{Piece, deployment};
+pub use resource::Resource;
 pub use rules::{RULES, Rule};
 
 /// How bad a finding is.

@@ -7,6 +7,7 @@ mod cases;
 mod concurrency;
 mod crash_table;
 mod deploy;
+mod deployed;
 mod docs;
 mod fault_matrix;
 mod layering;

@@ -1,20 +1,23 @@
 //! `template.yaml` keeps every rule, and each rule would notice if it did not.
+#![expect(clippy::unwrap_used, reason = "a template that cannot be read fails the test")]
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use charge_once::doctor::{Finding, RULES, Severity, check, template::deployment};
+use charge_once::doctor::{
+    Finding, RULES, Severity, check,
+    template::{deployment, read},
+};
 
-const TEMPLATE: &str = include_str!("../../template.yaml");
+pub(crate) const TEMPLATE: &str = include_str!("../../template.yaml");
 
 /// The findings for a template deployed with these parameters.
-#[expect(clippy::unwrap_used, reason = "a template that cannot be read fails the test")]
 fn findings(text: &str, parameters: &[(&str, &str)]) -> Vec<Finding> {
     let parameters: BTreeMap<_, _> =
         parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     check(&deployment(text, &parameters).unwrap())
 }
 
-fn rules(findings: &[Finding]) -> Vec<&str> {
+pub(crate) fn rules(findings: &[Finding]) -> Vec<&str> {
     findings.iter().map(|finding| finding.rule).collect()
 }
 
@@ -52,9 +55,9 @@ fn a_transformed_template_keeps_every_rule_too() {
 
 /// A rule, and one edit of the template that breaks it: the text to find (once) and what to put in its place.
 #[derive(Debug)]
-struct Mutation {
-    rule: &'static str,
-    parameters: &'static [(&'static str, &'static str)],
+pub(crate) struct Mutation {
+    pub(crate) rule: &'static str,
+    pub(crate) parameters: &'static [(&'static str, &'static str)],
     find: &'static str,
     replace: &'static str,
 }
@@ -72,7 +75,7 @@ const fn given(rule: &'static str, parameters: &'static [(&'static str, &'static
     Mutation { rule, parameters, find: "", replace: "" }
 }
 
-const MUTATIONS: &[Mutation] = &[
+pub(crate) const MUTATIONS: &[Mutation] = &[
     // queue
     given("visibility-covers-retries", &[("VisibilityTimeout", "179")]),
     given("visibility-covers-retries", &[("MaxBatchingWindow", "1")]),
@@ -110,7 +113,7 @@ const MUTATIONS: &[Mutation] = &[
     edit(
         "no-filter",
         "# No FilterCriteria, ever: Lambda deletes what does not match.",
-        "FilterCriteria: {Filters: []}",
+        "FilterCriteria: {Filters: [{Pattern: '{}'}]}",
     ),
     fifo("fifo-batch", "            BatchSize: !Ref BatchSize", "            BatchSize: 11"),
     given("large-batch-window", &[("BatchSize", "11")]),
@@ -122,6 +125,9 @@ const MUTATIONS: &[Mutation] = &[
     edit("bounded-concurrency", "            ScalingConfig: ", "            # ScalingConfig: "),
     edit("events-counted", "MetricsConfig: {Metrics: [EventCount]}", "MetricsConfig: {Metrics: []}"),
     // function
+    given("settings-accepted", &[("BackoffBase", "901s")]),
+    given("settings-accepted", &[("Gateway", "http")]),
+    edit("settings-accepted", "DECLINED: !Ref Declined", "DECLINED: drop"),
     given(
         "timeout-within-limit",
         &[("FunctionTimeout", "901"), ("VisibilityTimeout", "5406"), ("LeaseSeconds", "931")],
@@ -142,10 +148,14 @@ const MUTATIONS: &[Mutation] = &[
     fifo(
         "dead-letter-url",
         "DLQ_URL: !If [IsFifo, !Ref OrdersDlq,",
-        "DLQ_URL: !If [IsFifo, !Ref OrdersQueue,",
+        "DLQ_URL: !If [IsFifo, 'https://sqs.eu-central-1.amazonaws.com/111122223333/other.fifo',",
     ),
     edit("metrics-not-filtered", "ApplicationLogLevel: INFO", "ApplicationLogLevel: WARN"),
-    edit("secret-not-in-environment", "          GATEWAY: !Ref Gateway\n", "          GATEWAY_SECRET: sk\n"),
+    edit(
+        "secret-not-in-environment",
+        "          GATEWAY: !Ref Gateway\n",
+        "          GATEWAY: !Ref Gateway\n          GATEWAY_SECRET: sk\n",
+    ),
     // role
     edit("own-role", "      Role: !GetAtt FunctionRole.Arn\n", ""),
     edit(
@@ -173,6 +183,12 @@ const MUTATIONS: &[Mutation] = &[
         "                  Action: sqs:SendMessage\n",
         "                  Action: sqs:GetQueueUrl\n",
     ),
+    Mutation {
+        rule: "role-reads-secret",
+        parameters: &[("GatewaySecretArn", "arn:aws:secretsmanager:eu-central-1:111122223333:secret:key")],
+        find: "                  Action: secretsmanager:GetSecretValue\n",
+        replace: "                  Action: secretsmanager:DescribeSecret\n",
+    },
     edit(
         "role-narrow",
         "                Action: [dynamodb:UpdateItem, dynamodb:GetItem]\n",
@@ -226,7 +242,7 @@ const MUTATIONS: &[Mutation] = &[
 ];
 
 /// The template with the mutation's edit made.
-fn mutated(mutation: &Mutation) -> String {
+pub(crate) fn mutated(mutation: &Mutation) -> String {
     if mutation.find.is_empty() {
         return TEMPLATE.to_owned();
     }
@@ -258,6 +274,57 @@ fn a_finding_says_what_breaks_and_what_to_type() {
     assert_eq!((*rule, *severity), ("visibility-covers-retries", Severity::Error));
     assert_eq!(breaks, "orders reappear after 120 s, while a batch may still be worked on for 185 s");
     assert_eq!(fix, "sam deploy --parameter-overrides VisibilityTimeout=185");
+}
+
+/// What `CloudFormation` says of the parameters before it deploys anything.
+fn refusals(parameters: &[(&str, &str)]) -> Vec<String> {
+    let parameters: BTreeMap<_, _> =
+        parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    read(TEMPLATE, &parameters).unwrap().refusals.into_iter().map(|finding| finding.breaks).collect()
+}
+
+#[test]
+fn values_that_a_parameter_does_not_allow_are_named() {
+    assert_eq!(refusals(&[]), [""; 0]);
+    let cases = [
+        ("QueueType", "lifo", "one of standard, fifo"),
+        ("FunctionTimeout", "19", "at least 20"),
+        ("FunctionTimeout", "901", "at most 900"),
+        ("MaxReceiveCount", "ten", "a whole number"),
+        (
+            "LogRetentionDays",
+            "8",
+            "one of 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1827, 3653",
+        ),
+    ];
+    for (name, value, demand) in cases {
+        assert_eq!(
+            refusals(&[(name, value)]),
+            [format!("CloudFormation refuses {name}={value}: it must be {demand}")]
+        );
+    }
+}
+
+#[test]
+fn an_assertion_of_the_template_is_checked_for_the_parameters_that_are_given() {
+    assert_eq!(refusals(&[("BatchSize", "10")]), [""; 0]);
+    let says = |parameters: &[(&str, &str)]| -> Vec<String> {
+        let prefix = "CloudFormation refuses these parameters: ";
+        refusals(parameters).iter().map(|says| says.strip_prefix(prefix).unwrap().to_owned()).collect()
+    };
+    assert_eq!(
+        says(&[("QueueType", "fifo"), ("BatchSize", "11"), ("MaxBatchingWindow", "1")]),
+        ["A FIFO mapping takes batches of at most 10.", "A FIFO mapping takes no batching window.",]
+    );
+    assert_eq!(
+        says(&[("BatchSize", "11")]),
+        ["A BatchSize above 10 needs a MaxBatchingWindow of at least 1 second."]
+    );
+    assert_eq!(says(&[("Gateway", "http")]), ["The http gateway needs GatewayUrl."]);
+    assert_eq!(
+        says(&[("Stage", "prod"), ("DeletionProtection", "true")]),
+        ["In prod somebody must hear the alarms; set AlarmTopicArn."]
+    );
 }
 
 #[test]

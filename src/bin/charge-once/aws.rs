@@ -29,7 +29,24 @@ impl AwsArgs {
             profile: self.profile.clone(),
             endpoint_url: self.endpoint_url.clone(),
         };
-        Clients::load_as(&ProcessEnvironment, choice).await
+        let clients = Clients::load_as(&ProcessEnvironment, choice).await?;
+        ready(&clients).await?;
+        Ok(clients)
+    }
+}
+
+/// Says before the first call what every call would fail of, and what to do about it.
+pub(crate) async fn ready(clients: &Clients) -> Result<(), LoadError> {
+    if !clients.has_region() {
+        return Err("no Region: give --region, or set AWS_REGION or a Region in the profile".into());
+    }
+    match clients.signer().await {
+        Ok(()) => Ok(()),
+        Err(error) => Err(format!(
+            "no credentials: give --profile, sign in (`aws sso login`), or set AWS_ACCESS_KEY_ID and \
+             AWS_SECRET_ACCESS_KEY; an emulator takes any: {error}"
+        )
+        .into()),
     }
 }
 
@@ -46,3 +63,13 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     charge_once::redrive::duration(text)
         .ok_or_else(|| "write a duration such as 30s, 15m, 20h or 7d".to_owned())
 }
+
+/// Reads a queue's URL: SQS takes nothing else, and a name or an ARN would fail much later.
+pub(crate) fn queue_url(text: &str) -> Result<String, &'static str> {
+    let uri: http::Uri = text.parse().map_err(|_| NOT_A_URL)?;
+    let is_url = matches!(uri.scheme_str(), Some("https" | "http")) && uri.path().len() > 1;
+    if is_url { Ok(text.to_owned()) } else { Err(NOT_A_URL) }
+}
+
+const NOT_A_URL: &str =
+    "write the queue's URL, such as https://sqs.eu-central-1.amazonaws.com/111122223333/orders";

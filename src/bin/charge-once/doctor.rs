@@ -1,57 +1,121 @@
-//! `charge-once doctor`: a template against the rules that no tool of AWS checks.
+//! `charge-once doctor`: what is deployed, or a template, against the rules that no tool of AWS checks.
 
-use std::{collections::BTreeMap, io::Write, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+    path::{Path, PathBuf},
+};
 
-use charge_once::doctor::{Finding as Broken, RULES, Severity, check, template::deployment};
+use charge_once::{
+    doctor::{
+        Deployment, Finding as Broken, Piece, RULES, Severity, check,
+        deployed::{CloudControl, Names, survey},
+        template,
+    },
+    telemetry::ErrorChain,
+};
 use serde_json::{Value, json};
 
-use crate::{CommandResult, Finding, screen::Screen};
+use crate::{
+    CommandError, CommandResult, Finding,
+    aws::AwsArgs,
+    screen::{Screen, plural},
+};
 
 const EXAMPLES: &str = "\
 Examples:
+  charge-once doctor --stack charge-once                   what the stack deployed
+  charge-once doctor --queue-url https://sqs.eu-central-1.amazonaws.com/111122223333/orders --profile ops
   charge-once doctor                                       template.yaml in this folder
   charge-once doctor --template packaged.yaml --parameter QueueType=fifo --parameter MaxReceiveCount=10
   charge-once doctor --json | jq -r '.findings[].fix'
 
+What it must be allowed to read is in docs/operations.md, \"Checking what is deployed\". It changes nothing.
+
 Exit codes:
   0  no error; there may be warnings
-  1  an error, or the template cannot be read
+  1  an error, or there is nothing to check: no such template, stack or queue, no answer from AWS
   2  the command line could not be read";
 
-/// Check a SAM or `CloudFormation` template: can an order be lost, stuck or charged twice?
+/// Check what is deployed, or a template: can an order be lost, stuck or charged twice?
 ///
-/// Checks what `sam deploy` would deploy with the template's defaults and the parameters given: queue, dead-letter
-/// queue, event source mapping, function, role, table and alarms. Each finding says what breaks and what to type.
+/// Checks queue, dead-letter queue, event source mapping, function, role, table and alarms; of a template those that
+/// `sam deploy` would deploy with the template's defaults and the parameters given. Each finding says what breaks
+/// and what to type.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The template
-    #[arg(long, value_name = "FILE", default_value = "template.yaml")]
+    /// A deployed stack of the template, by name or ARN
+    #[arg(long, value_name = "NAME", group = "deployed")]
+    stack: Option<String>,
+    /// A deployed queue; the rest is found through it
+    #[arg(long, value_name = "URL", group = "deployed", value_parser = crate::aws::queue_url)]
+    queue_url: Option<String>,
+    /// The ledger's table, if it is not the one that the function is told
+    #[arg(long, value_name = "NAME", requires = "deployed")]
+    table: Option<String>,
+    /// The function, by name or ARN, if it is not the one that the queue is mapped to
+    #[arg(long, value_name = "NAME", requires = "deployed")]
+    function: Option<String>,
+    /// The template, a SAM or `CloudFormation` file
+    #[arg(long, value_name = "FILE", default_value = "template.yaml", conflicts_with = "deployed")]
     template: PathBuf,
     /// A parameter of the template; may be given several times
-    #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
+    #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter, conflicts_with = "deployed")]
     parameters: Vec<(String, String)>,
+    #[command(flatten)]
+    aws: AwsArgs,
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) fn run(args: &Args, screen: &mut Screen) -> CommandResult {
-    let text = std::fs::read_to_string(&args.template)
-        .map_err(|error| format!("{} cannot be read: {error}", args.template.display()))?;
-    let parameters: BTreeMap<_, _> = args.parameters.iter().cloned().collect();
-    let findings = check(&deployment(&text, &parameters)?);
-    if args.json {
-        writeln!(screen, "{:#}", document(&findings))?;
-    } else {
-        write(&findings, screen)?;
-    }
-    let errors = findings.iter().any(|finding| finding.severity == Severity::Error);
-    Ok(if errors { Finding::Wrong } else { Finding::Clean })
+/// What was found.
+struct Diagnosis {
+    findings: Vec<Broken>,
+    /// What was not read, so that rules about it are silent.
+    unread: BTreeSet<Piece>,
 }
 
-fn document(findings: &[Broken]) -> Value {
-    let findings = findings.iter().map(|finding| {
+impl Diagnosis {
+    fn new(mut findings: Vec<Broken>, deployment: &Deployment, unread: BTreeSet<Piece>) -> Self {
+        findings.extend(check(deployment));
+        Self { findings, unread }
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == severity).count()
+    }
+}
+
+pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
+    let Args { stack, queue_url, table, function, template, parameters, aws, json } = args;
+    let diagnosis = if stack.is_some() || queue_url.is_some() {
+        let account = CloudControl::new(aws.clients().await?.cloud_control());
+        let deployed = survey(&account, Names { stack, queue_url, function, table }).await?;
+        Diagnosis::new(deployed.findings.clone(), &deployed.deployment(), deployed.unread)
+    } else {
+        of_template(&template, &parameters.into_iter().collect())?
+    };
+    if json {
+        writeln!(screen, "{:#}", document(&diagnosis))?;
+    } else {
+        write(&diagnosis, screen)?;
+    }
+    Ok(if diagnosis.count(Severity::Error) > 0 { Finding::Wrong } else { Finding::Clean })
+}
+
+fn of_template(file: &Path, parameters: &BTreeMap<String, String>) -> Result<Diagnosis, CommandError> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+    let of_file = |error| format!("{}: {}", file.display(), ErrorChain(&error));
+    let template = template::read(&text, parameters).map_err(of_file)?;
+    let deployment = template.deployment().map_err(of_file)?;
+    Ok(Diagnosis::new(template.refusals, &deployment, BTreeSet::new()))
+}
+
+fn document(diagnosis: &Diagnosis) -> Value {
+    let findings = diagnosis.findings.iter().map(|finding| {
         json!({
             "rule": finding.rule,
             "severity": severity(finding),
@@ -59,19 +123,29 @@ fn document(findings: &[Broken]) -> Value {
             "fix": finding.fix,
         })
     });
-    json!({ "rules": rules(), "findings": Value::from_iter(findings) })
+    let unread = diagnosis.unread.iter().map(|piece| piece.name());
+    json!({ "rules": rules(), "findings": Value::from_iter(findings), "not_checked": Value::from_iter(unread) })
 }
 
 /// Not a table: what breaks and what to type are sentences, and a command must be copied in one piece.
-fn write(findings: &[Broken], screen: &mut Screen) -> std::io::Result<()> {
-    for finding in findings {
+fn write(diagnosis: &Diagnosis, screen: &mut Screen) -> std::io::Result<()> {
+    for finding in &diagnosis.findings {
         writeln!(screen, "{:<7} {}", severity(finding), finding.rule)?;
         writeln!(screen, "        breaks  {}", finding.breaks)?;
         writeln!(screen, "        fix     {}\n", finding.fix)?;
     }
-    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-    let warnings = findings.len().saturating_sub(errors);
-    writeln!(screen, "{} rules checked: {errors} errors, {warnings} warnings", rules())
+    let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| diagnosis.count(severity));
+    let unread: Vec<&str> = diagnosis.unread.iter().map(|piece| piece.name()).collect();
+    if !unread.is_empty() {
+        writeln!(screen, "not checked: what concerns {}", unread.join(", "))?;
+    }
+    writeln!(
+        screen,
+        "{} checked: {}, {}",
+        plural(rules(), "rule"),
+        plural(errors, "error"),
+        plural(warnings, "warning")
+    )
 }
 
 fn severity(finding: &Broken) -> &'static str {

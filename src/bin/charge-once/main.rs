@@ -69,7 +69,7 @@ async fn main() -> ExitCode {
         Command::Queue(args) => queue::run(args, &mut screen).await,
         Command::Dlq(args) => dlq::run(args, &mut screen).await,
         Command::Ledger(args) => ledger::run(args, &mut screen).await,
-        Command::Doctor(args) => doctor::run(&args, &mut screen),
+        Command::Doctor(args) => doctor::run(args, &mut screen).await,
         Command::Completions(args) => completions::run(args, &mut screen),
     };
     match result {

@@ -33,6 +33,12 @@ pub(crate) fn complain(error: &(dyn Error + 'static)) {
     drop(writeln!(io::stderr(), "error: {line}"));
 }
 
+/// `1 message`, `2 messages`.
+pub(crate) fn plural<N: PartialEq + From<u8> + std::fmt::Display>(count: N, noun: &str) -> String {
+    let ending = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
+
 /// Whether the error, or a cause of it, is a reader that went away.
 pub(crate) fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| (*error).source())
@@ -43,6 +49,11 @@ pub(crate) fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!([0_usize, 1, 2].map(|count| plural(count, "error")), ["0 errors", "1 error", "2 errors"]);
+    }
 
     #[test]
     fn only_a_reader_that_went_away_is_forgiven() {

@@ -70,7 +70,7 @@ fn alarms_complete(d: &Deployment) -> Option<Trouble> {
 
 /// The depth of the dead-letter queue, not `NumberOfMessagesSent`, which does not count what SQS moves itself.
 fn dead_letters_heard(d: &Deployment) -> Option<Trouble> {
-    let (alarms, dead_letters) = (d.alarms.as_ref()?, d.dead_letters.as_ref()?);
+    let (alarms, dead_letters) = (d.alarms.as_ref()?, d.dead_letters.known()?);
     let watches = |m: &Metric| {
         m.name == "ApproximateNumberOfMessagesVisible" && m.dimensions.contains(&dead_letters.name)
     };
@@ -92,14 +92,14 @@ fn alarm_metrics_exist(d: &Deployment) -> Option<Trouble> {
 }
 
 fn alarms_watch_this_stack(d: &Deployment) -> Option<Trouble> {
-    let service = d.function.variable("SERVICE_NAME").unwrap_or("charge-once");
+    let function = d.function.known()?;
     let own = [
-        service,
-        &d.dead_letters.as_ref()?.name,
-        &d.queue.name,
-        &d.function.name,
-        &d.ledger.name,
-        &d.mapping.name,
+        function.variable("SERVICE_NAME").unwrap_or("charge-once"),
+        &function.name,
+        &d.dead_letters.known()?.name,
+        &d.queue.known()?.name,
+        &d.ledger.known()?.name,
+        &d.mapping.known()?.name,
         "UpdateItem",
     ];
     let foreign = |m: &Metric| {

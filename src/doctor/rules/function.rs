@@ -1,7 +1,7 @@
 //! The function: its time budget and its settings against those of the queue.
 
 use super::{Rule, Trouble, trouble};
-use crate::doctor::Deployment;
+use crate::{config::Config, doctor::Deployment};
 
 /// Most seconds a function runs.
 const LONGEST_TIMEOUT: u64 = 900;
@@ -12,6 +12,7 @@ const BESIDE_THE_CHARGE: u64 = 6_500;
 const LONGEST_DELAY: u64 = 43_200_000;
 
 pub(super) const RULES: &[Rule] = &[
+    Rule::error("settings-accepted", settings_accepted),
     Rule::error("timeout-within-limit", timeout_within_limit),
     Rule::error("charge-fits-timeout", charge_fits_timeout),
     Rule::error("lease-fits", lease_fits),
@@ -26,63 +27,89 @@ pub(super) const RULES: &[Rule] = &[
     Rule::warning("secret-not-in-environment", secret_not_in_environment),
 ];
 
-fn timeout_within_limit(d: &Deployment) -> Option<Trouble> {
+/// The function's own reader is asked, so that whatever stops its start is known before the deployment.
+fn settings_accepted(d: &Deployment) -> Option<Trouble> {
+    let function = d.function.known()?;
+    let queues: Vec<&str> =
+        [d.queue.known(), d.dead_letters.known()].into_iter().flatten().map(|it| it.url.as_str()).collect();
+    let deployed = |name: &str| {
+        let value = function.variable(name)?;
+        // A template knows the URL of its own queue by the logical id only.
+        let is_id = queues.contains(&value) && !value.contains("://");
+        Some(if is_id { format!("https://{value}") } else { value.to_owned() })
+    };
+    let error = Config::from_env(&deployed).err()?;
     trouble(
-        d.function.timeout > LONGEST_TIMEOUT,
-        format!("a timeout of {} s is above what Lambda gives everywhere", d.function.timeout),
+        true,
+        format!("the function does not start: {error}"),
+        format!("change {} as docs/configuration.md says", error.variable),
+    )
+}
+
+fn timeout_within_limit(d: &Deployment) -> Option<Trouble> {
+    let function = d.function.known()?;
+    trouble(
+        function.timeout > LONGEST_TIMEOUT,
+        format!("a timeout of {} s is above what Lambda gives everywhere", function.timeout),
         "sam deploy --parameter-overrides FunctionTimeout=30",
     )
 }
 
 fn charge_fits_timeout(d: &Deployment) -> Option<Trouble> {
-    let charge = d.function.millis("CHARGE_TIMEOUT", 10_000);
-    let timeout = d.function.timeout.saturating_mul(1_000);
+    let function = d.function.known()?;
+    let charge = function.millis("CHARGE_TIMEOUT", 10_000);
+    let timeout = function.timeout.saturating_mul(1_000);
     trouble(
         charge.is_none_or(|charge| charge.saturating_add(BESIDE_THE_CHARGE) > timeout),
-        format!("within {} s no charge can be begun, sent and recorded", d.function.timeout),
+        format!("within {} s no charge can be begun, sent and recorded", function.timeout),
         "sam deploy --parameter-overrides ChargeTimeout=10s FunctionTimeout=30",
     )
 }
 
 fn lease_fits(d: &Deployment) -> Option<Trouble> {
-    let lease = d.function.number("LEASE_SECONDS", 60);
+    let (function, queue) = (d.function.known()?, d.queue.known()?);
+    let lease = function.number("LEASE_SECONDS", 60);
     trouble(
-        lease.is_none_or(|lease| lease <= d.function.timeout || lease > d.queue.visibility),
+        lease.is_none_or(|lease| lease <= function.timeout || lease > queue.visibility),
         "a lease ends while its owner still works, or blocks an order beyond its next delivery",
-        format!("sam deploy --parameter-overrides LeaseSeconds={}", d.function.timeout.saturating_add(30)),
+        format!("sam deploy --parameter-overrides LeaseSeconds={}", function.timeout.saturating_add(30)),
     )
 }
 
 /// The last allowed receive is given back at once, which needs the queue's own number.
 fn receive_count_known(d: &Deployment) -> Option<Trouble> {
-    let count = d.queue.max_receive_count?;
+    let (function, queue) = (d.function.known()?, d.queue.known()?);
+    let count = queue.max_receive_count?;
     trouble(
-        d.function.variable("MAX_RECEIVE_COUNT") != Some(count.to_string().as_str()),
+        function.variable("MAX_RECEIVE_COUNT") != Some(count.to_string().as_str()),
         format!("the function does not know that receive {count} is the last, so dead letters come late"),
         format!("set MAX_RECEIVE_COUNT={count}"),
     )
 }
 
 fn backoff_fits(d: &Deployment) -> Option<Trouble> {
-    let longest = LONGEST_DELAY.min(d.queue.retention.saturating_mul(1_000));
+    let (function, queue) = (d.function.known()?, d.queue.known()?);
+    let longest = LONGEST_DELAY.min(queue.retention.saturating_mul(1_000));
     trouble(
-        d.function.millis("BACKOFF_CAP", 900_000).is_none_or(|cap| cap >= longest),
+        function.millis("BACKOFF_CAP", 900_000).is_none_or(|cap| cap >= longest),
         "an order may be hidden until SQS refuses the delay or drops the order",
         "sam deploy --parameter-overrides BackoffCap=900s",
     )
 }
 
 fn no_reserved_concurrency(d: &Deployment) -> Option<Trouble> {
-    let reserved = d.function.reserved_concurrency?;
+    let (function, mapping) = (d.function.known()?, d.mapping.known()?);
+    let reserved = function.reserved_concurrency?;
     trouble(
-        d.mapping.scaling.maximum_concurrency.is_none_or(|most| reserved < most.max(5)),
+        mapping.scaling.maximum_concurrency.is_none_or(|most| reserved < most.max(5)),
         format!("{reserved} reserved invocations throttle the pollers, and every throttle burns a receive"),
         "remove ReservedConcurrentExecutions and bound the mapping by MaximumConcurrency",
     )
 }
 
 fn architecture_pinned(d: &Deployment) -> Option<Trouble> {
-    let pinned = matches!(d.function.architectures.as_slice(), [one] if one == "arm64" || one == "x86_64");
+    let function = d.function.known()?;
+    let pinned = matches!(function.architectures.as_slice(), [one] if one == "arm64" || one == "x86_64");
     trouble(
         !pinned,
         "SAM takes x86_64 where nothing is said, and an arm64 binary does not start there",
@@ -91,34 +118,37 @@ fn architecture_pinned(d: &Deployment) -> Option<Trouble> {
 }
 
 fn ledger_named(d: &Deployment) -> Option<Trouble> {
+    let (function, ledger) = (d.function.known()?, d.ledger.known()?);
     trouble(
-        d.function.variable("LEDGER_TABLE") != Some(d.ledger.name.as_str()),
+        function.variable("LEDGER_TABLE") != Some(ledger.name.as_str()),
         "the function keeps its records in another table than the one checked here",
-        format!("set LEDGER_TABLE={}", d.ledger.name),
+        format!("set LEDGER_TABLE={}", ledger.name),
     )
 }
 
 /// While the head of a group waits for the DLQ, its followers burn receives and can end there untried.
 fn fifo_poison_leaves_at_once(d: &Deployment) -> Option<Trouble> {
+    let (function, queue) = (d.function.known()?, d.queue.known()?);
     trouble(
-        d.queue.fifo && d.function.variable("POISON_MODE") != Some("dlq"),
+        queue.fifo && function.variable("POISON_MODE") != Some("dlq"),
         "a poison order blocks its group until it is dead-lettered, and can take its followers along",
         "set POISON_MODE=dlq and DLQ_URL",
     )
 }
 
 fn dead_letter_url(d: &Deployment) -> Option<Trouble> {
-    let dead_letters = d.dead_letters.as_ref()?;
+    let (function, dead_letters) = (d.function.known()?, d.dead_letters.known()?);
     trouble(
-        d.function.variable("POISON_MODE") == Some("dlq")
-            && d.function.variable("DLQ_URL") != Some(dead_letters.url.as_str()),
+        function.variable("POISON_MODE") == Some("dlq")
+            && function.variable("DLQ_URL") != Some(dead_letters.url.as_str()),
         "poison orders are sent to another queue than the dead-letter queue, or to none",
         format!("set DLQ_URL={}", dead_letters.url),
     )
 }
 
 fn metrics_not_filtered(d: &Deployment) -> Option<Trouble> {
-    let level = d.function.application_log_level.as_deref()?;
+    let function = d.function.known()?;
+    let level = function.application_log_level.as_deref()?;
     trouble(
         !matches!(level, "TRACE" | "DEBUG" | "INFO"),
         format!("metric lines count as INFO: at {level} Lambda drops them and every alarm falls silent"),
@@ -127,8 +157,9 @@ fn metrics_not_filtered(d: &Deployment) -> Option<Trouble> {
 }
 
 fn secret_not_in_environment(d: &Deployment) -> Option<Trouble> {
+    let function = d.function.known()?;
     trouble(
-        d.function.variable("GATEWAY_SECRET").is_some(),
+        function.variable("GATEWAY_SECRET").is_some(),
         "whoever may read the function's configuration can read the provider's key",
         "put the key into Secrets Manager and set GATEWAY_SECRET_ARN",
     )

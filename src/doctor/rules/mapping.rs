@@ -14,8 +14,9 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn partial_responses(d: &Deployment) -> Option<Trouble> {
+    let mapping = d.mapping.known()?;
     trouble(
-        d.mapping.response_types != ["ReportBatchItemFailures"],
+        mapping.response_types != ["ReportBatchItemFailures"],
         "Lambda ignores the list of failures and deletes every order of the batch, charged or not",
         "set FunctionResponseTypes: [ReportBatchItemFailures]; aws lambda update-event-source-mapping --uuid ID \
          --function-response-types ReportBatchItemFailures",
@@ -23,32 +24,36 @@ fn partial_responses(d: &Deployment) -> Option<Trouble> {
 }
 
 fn no_filter(d: &Deployment) -> Option<Trouble> {
+    let mapping = d.mapping.known()?;
     trouble(
-        d.mapping.filtered,
+        mapping.filtered,
         "Lambda deletes what a filter does not match: an order whose shape changed is gone without a trace",
         "remove FilterCriteria; aws lambda update-event-source-mapping --uuid ID --filter-criteria '{}'",
     )
 }
 
 fn fifo_batch(d: &Deployment) -> Option<Trouble> {
+    let (queue, mapping) = (d.queue.known()?, d.mapping.known()?);
     trouble(
-        d.queue.fifo && (d.mapping.batch_size > 10 || d.mapping.window.is_some_and(|window| window > 0)),
+        queue.fifo && (mapping.batch_size > 10 || mapping.window.is_some_and(|window| window > 0)),
         "Lambda refuses batches above 10 and any batching window on a FIFO queue",
         "sam deploy --parameter-overrides BatchSize=10 MaxBatchingWindow=0",
     )
 }
 
 fn large_batch_window(d: &Deployment) -> Option<Trouble> {
+    let (queue, mapping) = (d.queue.known()?, d.mapping.known()?);
     trouble(
-        !d.queue.fifo && d.mapping.batch_size > 10 && d.mapping.window.unwrap_or(0) == 0,
-        format!("Lambda refuses a batch size of {} without a batching window", d.mapping.batch_size),
+        !queue.fifo && mapping.batch_size > 10 && mapping.window.unwrap_or(0) == 0,
+        format!("Lambda refuses a batch size of {} without a batching window", mapping.batch_size),
         "sam deploy --parameter-overrides MaxBatchingWindow=1",
     )
 }
 
 fn one_scaling_mode(d: &Deployment) -> Option<Trouble> {
+    let mapping = d.mapping.known()?;
     trouble(
-        d.mapping.scaling.provisioned && d.mapping.scaling.maximum_concurrency.is_some(),
+        mapping.scaling.provisioned && mapping.scaling.maximum_concurrency.is_some(),
         "Lambda refuses MaximumConcurrency together with provisioned pollers",
         "keep either ScalingConfig or ProvisionedPollerConfig",
     )
@@ -56,16 +61,18 @@ fn one_scaling_mode(d: &Deployment) -> Option<Trouble> {
 
 /// Without a bound the pollers receive more than can run; the rest is throttled and every throttle burns a receive.
 fn bounded_concurrency(d: &Deployment) -> Option<Trouble> {
+    let mapping = d.mapping.known()?;
     trouble(
-        !d.mapping.scaling.provisioned && d.mapping.scaling.maximum_concurrency.is_none_or(|most| most < 2),
+        !mapping.scaling.provisioned && mapping.scaling.maximum_concurrency.is_none_or(|most| most < 2),
         "nothing bounds the load on the payment provider, and throttled orders use up their receives",
         "sam deploy --parameter-overrides MaximumConcurrency=10",
     )
 }
 
 fn events_counted(d: &Deployment) -> Option<Trouble> {
+    let mapping = d.mapping.known()?;
     trouble(
-        !d.mapping.counts_events,
+        !mapping.counts_events,
         "no metric of Lambda sees a batch in which some orders fail",
         "set MetricsConfig: {Metrics: [EventCount]}",
     )

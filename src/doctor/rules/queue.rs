@@ -20,19 +20,20 @@ pub(super) const RULES: &[Rule] = &[
 
 /// Lambda keeps retrying a throttled batch while the clock of its messages runs: six timeouts are its own advice.
 fn visibility_covers_retries(d: &Deployment) -> Option<Trouble> {
-    let needed = d.function.timeout.saturating_mul(6).saturating_add(d.mapping.window.unwrap_or(0));
+    let (queue, function, mapping) = (d.queue.known()?, d.function.known()?, d.mapping.known()?);
+    let needed = function.timeout.saturating_mul(6).saturating_add(mapping.window.unwrap_or(0));
     trouble(
-        d.queue.visibility < needed,
+        queue.visibility < needed,
         format!(
             "orders reappear after {} s, while a batch may still be worked on for {needed} s",
-            d.queue.visibility
+            queue.visibility
         ),
         format!("sam deploy --parameter-overrides VisibilityTimeout={needed}"),
     )
 }
 
 fn enough_receives(d: &Deployment) -> Option<Trouble> {
-    let count = d.queue.max_receive_count?;
+    let count = d.queue.known()?.max_receive_count?;
     trouble(
         count < 5,
         format!("{count} receives can be used up by throttling, so that an order goes to the DLQ untried"),
@@ -41,15 +42,16 @@ fn enough_receives(d: &Deployment) -> Option<Trouble> {
 }
 
 fn dead_letter_queue(d: &Deployment) -> Option<Trouble> {
+    let no_redrive = d.queue.known().is_some_and(|queue| queue.max_receive_count.is_none());
     trouble(
-        d.dead_letters.is_none() || d.queue.max_receive_count.is_none(),
+        d.dead_letters.is_absent() || no_redrive,
         "an order that can never be charged is retried until it expires, and then it is gone",
         "give the queue a RedrivePolicy with deadLetterTargetArn and maxReceiveCount",
     )
 }
 
 fn dead_letters_kept_longest(d: &Deployment) -> Option<Trouble> {
-    let dead_letters = d.dead_letters.as_ref()?;
+    let dead_letters = d.dead_letters.known()?;
     trouble(
         dead_letters.retention != LONGEST_RETENTION,
         format!("dead letters are dropped after {} s, before anybody has looked", dead_letters.retention),
@@ -59,17 +61,18 @@ fn dead_letters_kept_longest(d: &Deployment) -> Option<Trouble> {
 
 /// On a standard queue the clock of a dead letter started when the order was first sent.
 fn dead_letters_outlive_orders(d: &Deployment) -> Option<Trouble> {
-    let dead_letters = d.dead_letters.as_ref()?;
+    let (queue, dead_letters) = (d.queue.known()?, d.dead_letters.known()?);
     trouble(
-        d.queue.retention >= LONGEST_RETENTION.min(dead_letters.retention),
-        format!("an order may wait {} s and then has no time left in the DLQ", d.queue.retention),
+        queue.retention >= LONGEST_RETENTION.min(dead_letters.retention),
+        format!("an order may wait {} s and then has no time left in the DLQ", queue.retention),
         "sam deploy --parameter-overrides SourceRetentionSeconds=345600",
     )
 }
 
 fn dead_letter_queue_type(d: &Deployment) -> Option<Trouble> {
+    let (queue, dead_letters) = (d.queue.known()?, d.dead_letters.known()?);
     trouble(
-        d.dead_letters.as_ref().is_some_and(|dead_letters| dead_letters.fifo != d.queue.fifo),
+        dead_letters.fifo != queue.fifo,
         "SQS moves messages only to a dead-letter queue of the same type",
         "make both queues FIFO, or neither",
     )
@@ -100,5 +103,5 @@ fn queues_demand_tls(d: &Deployment) -> Option<Trouble> {
 }
 
 fn queues(d: &Deployment) -> impl Iterator<Item = &Queue> {
-    [Some(&d.queue), d.dead_letters.as_ref()].into_iter().flatten()
+    [d.queue.known(), d.dead_letters.known()].into_iter().flatten()
 }

@@ -10,42 +10,43 @@ pub(super) const RULES: &[Rule] = &[
     Rule::error("role-writes-ledger", role_writes_ledger),
     Rule::error("role-never-deletes-records", role_never_deletes_records),
     Rule::error("role-sends-dead-letters", role_sends_dead_letters),
+    Rule::error("role-reads-secret", role_reads_secret),
     Rule::error("role-narrow", role_narrow),
 ];
 
 fn own_role(d: &Deployment) -> Option<Trouble> {
     trouble(
-        d.role.is_none(),
+        d.role.is_absent(),
         "SAM then attaches managed policies that reach every queue of the account",
         "give the function a Role of its own",
     )
 }
 
 fn role_reads_orders(d: &Deployment) -> Option<Trouble> {
-    let role = d.role.as_ref()?;
+    let (role, queue) = (d.role.known()?, d.queue.known()?);
     let actions = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
     trouble(
-        !actions.iter().all(|action| grants(role, action, &d.queue.arn)),
+        !actions.iter().all(|action| grants(role, action, &queue.arn)),
         "the mapping polls with the function's role and cannot receive or delete orders",
-        format!("allow {} on {}", actions.join(", "), d.queue.arn),
+        format!("allow {} on {}", actions.join(", "), queue.arn),
     )
 }
 
 fn role_hides_orders(d: &Deployment) -> Option<Trouble> {
-    let role = d.role.as_ref()?;
+    let (role, queue) = (d.role.known()?, d.queue.known()?);
     trouble(
-        !grants(role, "sqs:ChangeMessageVisibility", &d.queue.arn),
+        !grants(role, "sqs:ChangeMessageVisibility", &queue.arn),
         "no retry can be delayed or hastened: each waits for the whole visibility timeout",
-        format!("allow sqs:ChangeMessageVisibility on {}", d.queue.arn),
+        format!("allow sqs:ChangeMessageVisibility on {}", queue.arn),
     )
 }
 
 fn role_writes_ledger(d: &Deployment) -> Option<Trouble> {
-    let role = d.role.as_ref()?;
+    let (role, ledger) = (d.role.known()?, d.ledger.known()?);
     trouble(
-        !grants(role, "dynamodb:UpdateItem", &d.ledger.arn),
+        !grants(role, "dynamodb:UpdateItem", &ledger.arn),
         "no order can be begun",
-        format!("allow dynamodb:UpdateItem on {}", d.ledger.arn),
+        format!("allow dynamodb:UpdateItem on {}", ledger.arn),
     )
 }
 
@@ -53,7 +54,7 @@ fn role_writes_ledger(d: &Deployment) -> Option<Trouble> {
 fn role_never_deletes_records(d: &Deployment) -> Option<Trouble> {
     let forgetful =
         ["dynamodb:DeleteItem", "dynamodb:BatchWriteItem", "dynamodb:DeleteTable", "dynamodb:PutItem"];
-    let role = d.role.as_ref()?;
+    let role = d.role.known()?;
     trouble(
         role.iter().flat_map(|grant| &grant.actions).any(|action| forgetful.contains(&action.as_str())),
         "a record that is deleted or overwritten lets its order be charged again",
@@ -62,12 +63,27 @@ fn role_never_deletes_records(d: &Deployment) -> Option<Trouble> {
 }
 
 fn role_sends_dead_letters(d: &Deployment) -> Option<Trouble> {
-    let (role, dead_letters) = (d.role.as_ref()?, d.dead_letters.as_ref()?);
+    let (role, dead_letters) = (d.role.known()?, d.dead_letters.known()?);
     trouble(
-        d.function.variable("POISON_MODE") == Some("dlq")
+        d.function.known()?.variable("POISON_MODE") == Some("dlq")
             && !grants(role, "sqs:SendMessage", &dead_letters.arn),
         "poison orders cannot be sent to the DLQ and block their group instead",
         format!("allow sqs:SendMessage on {}", dead_letters.arn),
+    )
+}
+
+fn role_reads_secret(d: &Deployment) -> Option<Trouble> {
+    let (role, secret) = (d.role.known()?, d.function.known()?.variable("GATEWAY_SECRET_ARN")?);
+    // A secret may be named without its ARN; then only the action can be looked for.
+    let is_arn = secret.starts_with("arn:");
+    let reads = role.iter().any(|grant| {
+        grant.actions.iter().any(|own| covers(own, "secretsmanager:GetSecretValue"))
+            && (!is_arn || grant.resources.iter().any(|own| covers(own, secret)))
+    });
+    trouble(
+        !reads,
+        "the function cannot read the provider's key and does not start",
+        format!("allow secretsmanager:GetSecretValue on {secret}"),
     )
 }
 
@@ -82,7 +98,7 @@ fn role_narrow(d: &Deployment) -> Option<Trouble> {
         any_action || (any_resource && !data.is_empty()) || data.iter().any(reads_all)
     };
     trouble(
-        d.role.as_ref()?.iter().any(wide),
+        d.role.known()?.iter().any(wide),
         "the role reaches more queues, tables or actions than the function uses",
         "name each action, and each resource by its ARN",
     )

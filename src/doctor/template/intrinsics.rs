@@ -9,30 +9,10 @@ use serde_json::{Map, Value, json};
 use serde_yaml_ng::Value as Yaml;
 
 use super::TemplateError;
-
-/// The template's resources by logical id, conditions decided and parameters put in.
-pub(super) fn resources(
-    text: &str,
-    parameters: &BTreeMap<String, String>,
-) -> Result<Map<String, Value>, TemplateError> {
-    let template = plain(serde_yaml_ng::from_str(text).map_err(TemplateError::Syntax)?);
-    let resolver = Resolver {
-        parameters: values(&template, parameters)?,
-        conditions: section(&template, "Conditions"),
-        resources: section(&template, "Resources"),
-    };
-    let mut resolved = Map::new();
-    for (id, resource) in &resolver.resources {
-        let wanted = resource.get("Condition").map_or(Ok(true), |name| resolver.condition(name))?;
-        if let (true, Some(resource)) = (wanted, resolver.resolve(resource)?) {
-            resolved.insert(id.clone(), resource);
-        }
-    }
-    Ok(resolved)
-}
+use crate::doctor::resource::{text, texts};
 
 /// YAML as JSON, with the short tags in their long form: `!Ref x` is `{"Ref": "x"}`.
-fn plain(yaml: Yaml) -> Value {
+pub(super) fn plain(yaml: Yaml) -> Value {
     match yaml {
         Yaml::Null => Value::Null,
         Yaml::Bool(bool) => Value::Bool(bool),
@@ -52,41 +32,35 @@ fn plain(yaml: Yaml) -> Value {
     }
 }
 
-fn section(template: &Value, name: &str) -> Map<String, Value> {
+pub(super) fn section(template: &Value, name: &str) -> Map<String, Value> {
     template.get(name).and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-/// The value of every parameter: given, or its default.
-fn values(
-    template: &Value,
-    given: &BTreeMap<String, String>,
-) -> Result<BTreeMap<String, Value>, TemplateError> {
-    let declared = section(template, "Parameters");
-    if let Some(unknown) = given.keys().find(|name| !declared.contains_key(*name)) {
-        return Err(TemplateError::NoSuchParameter(unknown.clone()));
-    }
-    declared
-        .into_iter()
-        .map(|(name, parameter)| {
-            let given = given.get(&name).map(|value| Value::String(value.clone()));
-            let value = given.or_else(|| parameter.get("Default").cloned());
-            value.map(|value| (name.clone(), value)).ok_or(TemplateError::NoValue(name))
-        })
-        .collect()
-}
-
-/// A scalar as `CloudFormation` compares it: as text.
-pub(super) fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-struct Resolver {
+/// What references lead to.
+pub(super) struct Resolver {
     parameters: BTreeMap<String, Value>,
     conditions: Map<String, Value>,
     resources: Map<String, Value>,
 }
 
 impl Resolver {
+    pub(super) fn new(template: &Value, parameters: BTreeMap<String, Value>) -> Self {
+        let (conditions, resources) = (section(template, "Conditions"), section(template, "Resources"));
+        Self { parameters, conditions, resources }
+    }
+
+    /// The resources by logical id, conditions decided and parameters put in.
+    pub(super) fn resources(&self) -> Result<Map<String, Value>, TemplateError> {
+        let mut resolved = Map::new();
+        for (id, resource) in &self.resources {
+            let wanted = resource.get("Condition").map_or(Ok(true), |name| self.condition(name))?;
+            if let (true, Some(resource)) = (wanted, self.resolve(resource)?) {
+                resolved.insert(id.clone(), resource);
+            }
+        }
+        Ok(resolved)
+    }
+
     /// The value with every function applied; `None` where `AWS::NoValue` takes it away.
     fn resolve(&self, value: &Value) -> Result<Option<Value>, TemplateError> {
         match value {
@@ -168,7 +142,7 @@ impl Resolver {
     }
 
     /// A condition, by its name or written out.
-    fn condition(&self, condition: &Value) -> Result<bool, TemplateError> {
+    pub(super) fn condition(&self, condition: &Value) -> Result<bool, TemplateError> {
         if let Some(name) = condition.as_str() {
             let named =
                 self.conditions.get(name).ok_or_else(|| TemplateError::Unresolved(name.to_owned()))?;
@@ -184,6 +158,11 @@ impl Resolver {
             ("Fn::Equals", [left, right]) => {
                 let scalar = |value| self.resolve(value).map(|value| value.as_ref().map(text));
                 Ok(scalar(left)? == scalar(right)?)
+            }
+            ("Fn::Contains", [list, value]) => {
+                let (list, value) = (self.resolve(list)?, self.resolve(value)?);
+                let value = value.as_ref().map(text).unwrap_or_default();
+                Ok(texts(list.as_ref()).contains(&value))
             }
             ("Fn::Not", [operand]) => self.condition(operand).map(|holds| !holds),
             ("Fn::And", _) => operands.iter().try_fold(true, |all, one| Ok(all && self.condition(one)?)),
@@ -203,6 +182,7 @@ fn function(entries: &Map<String, Value>) -> Option<(&str, &Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::template::parameters;
 
     fn resolved(resource: &str, given: &[(&str, &str)]) -> Result<Value, TemplateError> {
         let text = format!(
@@ -210,8 +190,11 @@ mod tests {
              Conditions: {{Fifo: !Equals [!Ref Type, fifo], Plain: !Not [!Condition Fifo]}}\n\
              Resources: {{Queue: {resource}}}"
         );
+        let template = plain(serde_yaml_ng::from_str(&text).unwrap());
         let given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        resources(&text, &given).map(|mut all| all.remove("Queue").unwrap_or_default())
+        let parameters = parameters::values(&template, &given)?;
+        let mut resources = Resolver::new(&template, parameters).resources()?;
+        Ok(resources.remove("Queue").unwrap_or_default())
     }
 
     #[test]

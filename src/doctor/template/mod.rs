@@ -1,17 +1,20 @@
 //! Reads a [`Deployment`] from a SAM or `CloudFormation` template, as it would be deployed with given parameters.
 
 mod intrinsics;
-mod read;
+mod parameters;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::Deployment;
+use serde_json::Value;
+
+use self::intrinsics::Resolver;
+use super::{Deployment, Finding, Resource, resource::text};
 
 /// Why a template cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
     /// The text is not YAML (JSON is).
-    #[error("the template is not YAML")]
+    #[error("not YAML")]
     Syntax(#[source] serde_yaml_ng::Error),
     /// A parameter without a default was not given.
     #[error("parameter {0} has no default and no value was given")]
@@ -30,10 +33,69 @@ pub enum TemplateError {
     Missing(&'static str),
 }
 
+/// A template with the values of its parameters put in.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// What it would deploy.
+    pub resources: Vec<Resource>,
+    /// Why `CloudFormation` would not even begin: values that a parameter or a rule of the template refuses.
+    pub refusals: Vec<Finding>,
+}
+
 /// What the template would deploy with its parameters' defaults, save those given in `parameters`.
 ///
 /// # Errors
-/// If the text cannot be read, a reference leads nowhere, or queue, mapping, function or table are missing.
+/// If the text cannot be read or a reference leads nowhere.
+pub fn read(text: &str, parameters: &BTreeMap<String, String>) -> Result<Template, TemplateError> {
+    let template = intrinsics::plain(serde_yaml_ng::from_str(text).map_err(TemplateError::Syntax)?);
+    let values = parameters::values(&template, parameters)?;
+    let mut refusals = parameters::not_allowed(&template, &values);
+    let resolver = Resolver::new(&template, values);
+    refusals.extend(parameters::assertions(&template, parameters, &resolver)?);
+    let resources = resolver.resources()?.into_iter().map(|(id, resource)| declared(id, &resource)).collect();
+    Ok(Template { resources, refusals })
+}
+
+/// The deployment of [`read`]'s resources.
+///
+/// # Errors
+/// Those of [`read`], and if queue, mapping, function or table are missing.
 pub fn deployment(text: &str, parameters: &BTreeMap<String, String>) -> Result<Deployment, TemplateError> {
-    read::deployment(&intrinsics::resources(text, parameters)?)
+    read(text, parameters)?.deployment()
+}
+
+impl Template {
+    /// What the resources make together.
+    ///
+    /// # Errors
+    /// If queue, mapping, function or table are missing.
+    pub fn deployment(&self) -> Result<Deployment, TemplateError> {
+        let deployment = super::deployment(&self.resources, &BTreeSet::new());
+        let there = [
+            (deployment.function.is_absent(), "function"),
+            (deployment.mapping.is_absent(), "mapping with an SQS queue"),
+            (deployment.queue.is_absent(), "queue for its mapping"),
+            (deployment.ledger.is_absent(), "table"),
+        ];
+        match there.into_iter().find(|(missing, _)| *missing) {
+            Some((_, what)) => Err(TemplateError::Missing(what)),
+            None => Ok(deployment),
+        }
+    }
+}
+
+/// A resource under the names that others of the template call it by.
+fn declared(id: String, resource: &Value) -> Resource {
+    let member = |name: &str| resource.get(name).cloned().unwrap_or_default();
+    let keeps = |policy: &str| member(policy) == "Retain";
+    let kind = text(&member("Type"));
+    let name = if kind == "AWS::SQS::Queue" { format!("{id}.QueueName") } else { id.clone() };
+    Resource {
+        kind,
+        arn: format!("{id}.Arn"),
+        name,
+        reference: id,
+        properties: member("Properties"),
+        retained: Some(keeps("DeletionPolicy") && keeps("UpdateReplacePolicy")),
+    }
 }

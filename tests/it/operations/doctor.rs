@@ -66,5 +66,19 @@ async fn no_template_and_no_such_parameter_are_errors() {
         text(&missing.stderr)
     );
     let unknown = doctor(&["--parameter", "Nothing=1"]).await;
-    assert_eq!(text(&unknown.stderr), "error: the template has no parameter Nothing\n");
+    assert_eq!(text(&unknown.stderr), "error: template.yaml: the template has no parameter Nothing\n");
+}
+
+#[tokio::test]
+async fn what_cloudformation_would_refuse_is_named() {
+    let output = doctor(&["--parameter", "Gateway=http", "--parameter", "FunctionTimeout=10"]).await;
+    assert_eq!(output.status.code(), Some(1));
+    let shown = text(&output.stdout);
+    for line in [
+        "error   parameter-allowed\n        breaks  CloudFormation refuses FunctionTimeout=10: it must be at least 20",
+        "error   template-assertion\n        breaks  CloudFormation refuses these parameters: The http gateway needs GatewayUrl.",
+        "error   settings-accepted\n        breaks  the function does not start: GATEWAY_URL is not set",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
 }

@@ -19,6 +19,8 @@ pub(crate) enum Reply {
     Success(Value),
     /// An error of the service, by its name in the API.
     Failure(&'static str),
+    /// The same in the service's own words.
+    Refusal(&'static str, String),
 }
 
 pub(crate) struct Service {
@@ -44,6 +46,9 @@ impl Service {
                 Reply::Success(body) => (StatusCode::OK, body),
                 Reply::Failure(code) => {
                     (StatusCode::BAD_REQUEST, json!({"__type": code, "message": "as the test asked"}))
+                }
+                Reply::Refusal(code, message) => {
+                    (StatusCode::BAD_REQUEST, json!({"__type": code, "message": message}))
                 }
             };
             (status, [("content-type", "application/x-amz-json-1.1")], body.to_string()).into_response()
