@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use super::Undertaker;
 use crate::{
     clock::Timestamp,
     envelope::Envelope,
     ledger::{Entry, Found, Ledger, LedgerError, State},
     order::{Order, OrderId, OrderRules},
-    queue::Message,
+    queue::{Message, Queue},
 };
 
 /// The attribute in which the function says why it gave a message up.
@@ -150,6 +151,22 @@ impl DeadLetter {
         let receive_count =
             number("ApproximateReceiveCount").and_then(|count| u32::try_from(count).ok()).unwrap_or(1);
         Ok(Self { order_id, standing, reason, age, receive_count, message })
+    }
+
+    /// The same message with another body, and what the ledger knows of the order that is in it now.
+    pub(super) async fn with_body<Q: Queue, L: Ledger>(
+        &self,
+        body: String,
+        from: &Undertaker<Q, L>,
+    ) -> Result<Self, LedgerError> {
+        let message = Message { body, ..self.message.clone() };
+        let read = Self::read(message, &from.ledger, &from.rules, from.clock.now()).await?;
+        Ok(Self { reason: self.reason.clone(), ..read })
+    }
+
+    /// The order, or the message if there is none in it.
+    pub(super) fn name(&self) -> String {
+        self.order_id.as_ref().map_or_else(|| self.message.id.to_string(), ToString::to_string)
     }
 
     /// The message group.

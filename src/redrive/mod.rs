@@ -5,6 +5,7 @@
 //! sent again, and one that waits for a person must not be.
 
 mod discard;
+mod edit;
 mod file;
 mod filter;
 mod import;
@@ -17,6 +18,7 @@ mod walk;
 
 pub use self::{
     discard::{Discard, Discarded},
+    edit::{Edit, EditError, NotEdited},
     file::{FileError, Line},
     filter::{Filter, FilterError, duration},
     import::Import,

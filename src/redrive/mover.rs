@@ -4,7 +4,7 @@
 //! What was sent and not yet deleted is met again by the next run, which asks the ledger again; by then it is
 //! usually PAID and stays. If it is not, a second copy is a duplicate delivery, which charges nothing.
 
-use super::{DeadLetter, Filter, Pace, Standing, Undertaker, Walk, WalkError, outgoing};
+use super::{DeadLetter, Edit, Filter, NotEdited, Pace, Standing, Undertaker, Walk, WalkError, outgoing};
 use crate::{ledger::Ledger, queue::Queue, record::QueueArn};
 
 /// What to move, and where to.
@@ -20,6 +20,8 @@ pub struct Plan {
     pub also_held: bool,
     /// At most so many.
     pub limit: Option<usize>,
+    /// What is changed in their bodies.
+    pub edit: Option<Edit>,
 }
 
 /// What becomes of one letter.
@@ -33,6 +35,8 @@ pub enum Fate {
     Refused,
     /// Nothing tells which queue it came from.
     NoWay,
+    /// The edit cannot be made.
+    NotEdited,
     /// It is sent.
     Sent,
 }
@@ -56,6 +60,10 @@ pub struct Moved {
     pub failed: Vec<String>,
     /// Sent, but still in the dead-letter queue.
     pub not_deleted: usize,
+    /// Orders, among those sent, whose body was edited, each with the members that changed.
+    pub edited: Vec<String>,
+    /// Messages that were left because their body could not be edited, each with the reason.
+    pub not_edited: Vec<String>,
 }
 
 /// Moves letters.
@@ -101,10 +109,14 @@ impl<Q: Queue, L: Ledger> Mover<'_, Q, L> {
         if letters.is_empty() {
             return Ok(false);
         }
+        let mut judged = Vec::new();
+        for letter in letters {
+            judged.push(self.judge(letter).await?);
+        }
         let mut chosen = Vec::new();
-        for letter in &letters {
+        for Judged { letter, fate, changed } in &judged {
+            let fate = *fate;
             moved.seen = moved.seen.saturating_add(1);
-            let fate = self.plan.fate(letter);
             if fate == Fate::Sent && self.is_full(moved, chosen.len()) {
                 break;
             }
@@ -112,9 +124,38 @@ impl<Q: Queue, L: Ledger> Mover<'_, Q, L> {
                 chosen.push((letter, url));
             }
             moved.note(fate, letter);
+            moved.note_edit(letter, changed);
         }
         self.send(walk, pace, chosen, moved).await?;
         Ok(!self.is_full(moved, 0))
+    }
+
+    /// What becomes of a letter, after the edit if the filter means it.
+    async fn judge(&self, letter: DeadLetter) -> Result<Judged, WalkError> {
+        let fate = self.plan.fate(&letter);
+        let Some(edit) = self.plan.edit.as_ref().filter(|_| fate != Fate::NotMeant) else {
+            return Ok(Judged { letter, fate, changed: Ok(Vec::new()) });
+        };
+        let edited = match edit.apply(&letter.message.body) {
+            Ok(edited) => edited,
+            Err(why) => return Ok(Judged { letter, fate: Fate::NotEdited, changed: Err(why) }),
+        };
+        let after = letter.with_body(edited.body, self.from).await?;
+        let why = match &after.standing {
+            Standing::NoOrder { code } => Some(NotEdited::NoOrder(code.clone())),
+            Standing::Mismatch => Some(NotEdited::Mismatch),
+            Standing::NoRecord
+            | Standing::Begun
+            | Standing::Unsettled
+            | Standing::Paid { .. }
+            | Standing::Declined { .. }
+            | Standing::Held { .. }
+            | Standing::Unreadable => None,
+        };
+        Ok(match why {
+            Some(why) => Judged { letter, fate: Fate::NotEdited, changed: Err(why) },
+            None => Judged { fate: self.plan.allowed(&after), letter: after, changed: Ok(edited.changed) },
+        })
     }
 
     fn is_full(&self, moved: &Moved, more: usize) -> bool {
@@ -175,12 +216,23 @@ impl<Q: Queue, L: Ledger> Mover<'_, Q, L> {
     }
 }
 
+/// A letter, as it would be sent, and what becomes of it.
+#[derive(Debug)]
+struct Judged {
+    letter: DeadLetter,
+    fate: Fate,
+    /// What the edit changed, or why nothing was edited.
+    changed: Result<Vec<String>, NotEdited>,
+}
+
 impl Plan {
     /// What becomes of the letter.
     pub fn fate(&self, letter: &DeadLetter) -> Fate {
-        if !self.filter.takes(letter) {
-            return Fate::NotMeant;
-        }
+        if self.filter.takes(letter) { self.allowed(letter) } else { Fate::NotMeant }
+    }
+
+    /// What becomes of a letter that is meant.
+    fn allowed(&self, letter: &DeadLetter) -> Fate {
         match &letter.standing {
             Standing::Paid { .. } if !self.also_paid => Fate::Paid,
             Standing::Held { .. } | Standing::Unreadable if !self.also_held => Fate::Refused,
@@ -207,18 +259,29 @@ impl Plan {
 impl Moved {
     /// Whether everything that was meant and allowed went through.
     pub fn is_clean(&self) -> bool {
-        self.failed.is_empty() && self.not_deleted == 0 && self.no_way.is_empty()
+        self.failed.is_empty()
+            && self.not_deleted == 0
+            && self.no_way.is_empty()
+            && self.not_edited.is_empty()
     }
 
     pub(super) fn note(&mut self, fate: Fate, letter: &DeadLetter) {
-        let name =
-            letter.order_id.as_ref().map_or_else(|| letter.message.id.to_string(), ToString::to_string);
+        let name = letter.name();
         match fate {
             Fate::Paid => self.paid.push(name),
             Fate::Refused => self.refused.push(name),
             Fate::NoWay => self.no_way.push(letter.message.id.to_string()),
             Fate::Sent if letter.standing == Standing::Unsettled => self.unsettled.push(name),
-            Fate::NotMeant | Fate::Sent => {}
+            Fate::NotMeant | Fate::NotEdited | Fate::Sent => {}
+        }
+    }
+
+    fn note_edit(&mut self, letter: &DeadLetter, changed: &Result<Vec<String>, NotEdited>) {
+        let name = letter.name();
+        match changed {
+            Ok(members) if members.is_empty() => {}
+            Ok(members) => self.edited.push(format!("{name} ({})", members.join(", "))),
+            Err(why) => self.not_edited.push(format!("{name}: {why}")),
         }
     }
 }

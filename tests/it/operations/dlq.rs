@@ -209,7 +209,7 @@ async fn peeking_shows_no_body_unless_asked() {
     assert!(plain.contains("looking counted as one receive"), "{plain}");
     assert!(!peek(&["--json"]).await.contains("49.90"));
     assert!(peek(&["--show-body"]).await.contains("49.90"));
-    assert!(peek(&["--filter", "reason!=MISMATCH"]).await.contains("0 of 1 messages"));
+    assert!(peek(&["--filter", "reason!=MISMATCH"]).await.contains("0 of 1 message;"));
 }
 
 /// A file that goes with this value.

@@ -26,6 +26,7 @@ use tokio::process::Command;
 
 mod dlq;
 mod doctor;
+mod edit;
 mod ledger;
 mod native;
 mod runbook;

@@ -9,7 +9,11 @@ use charge_once::{
 };
 
 use super::{OrderArgs, progress, report};
-use crate::{CommandResult, aws::TableArg, screen::Screen};
+use crate::{
+    CommandResult,
+    aws::{TableArg, queue_url},
+    screen::Screen,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +30,7 @@ pub(super) struct Args {
     #[arg(value_name = "FILE.jsonl")]
     file: PathBuf,
     /// The queue's URL
-    #[arg(long, env = "QUEUE_URL", value_name = "URL")]
+    #[arg(long, env = "QUEUE_URL", value_name = "URL", value_parser = queue_url)]
     to: String,
     #[command(flatten)]
     table: TableArg,
@@ -65,6 +69,7 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
             also_paid: args.all,
             also_held: args.force,
             limit: None,
+            edit: None,
         },
         confirm: args.confirm,
     };

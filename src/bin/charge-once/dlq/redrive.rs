@@ -2,22 +2,27 @@
 
 use charge_once::{
     clients::Clients,
-    redrive::{Filter, Mover, Pace, Plan},
+    redrive::{Edit, Filter, Mover, Pace, Plan},
 };
 
 use super::{WalkArgs, native, progress, report};
-use crate::{CommandResult, screen::Screen};
+use crate::{CommandResult, aws::queue_url, screen::Screen};
 
 const EXAMPLES: &str = "\
 Examples:
   charge-once dlq redrive --filter reason=GATEWAY:UNKNOWN --to QUEUE_URL               shows what would be sent
   charge-once dlq redrive --filter reason=GATEWAY:UNKNOWN --to QUEUE_URL --limit 5 --confirm
   charge-once dlq redrive --filter 'age>1h' --to QUEUE_URL --rate 20 --confirm
+  charge-once dlq redrive --filter reason=CURRENCY_MISSING --edit '{\"currency\":\"EUR\"}' --to QUEUE_URL --confirm
   charge-once dlq redrive --native --to QUEUE_URL --rate 10 --confirm                  all of them, by SQS itself
 
 Orders that are paid are left: `charge-once dlq discard --filter ledger=paid` drops them. Orders that wait for a
 person are left unless --force. A message leaves the DLQ only after the queue has taken its copy; a redrive that was
-interrupted is simply run again. On a FIFO queue, order within a group is that of the DLQ.";
+interrupted is simply run again. On a FIFO queue, order within a group is that of the DLQ.
+
+An edit is a JSON merge patch (RFC 7396) on bodies that are the order itself; envelopes are left. What is no order
+even then is left, and so is an order that the ledger knows with another content, a paid one above all: raise
+`attempt` in the edit to try a declined order with other details.";
 
 /// Send dead letters back, after asking the ledger about each order
 #[derive(Debug, clap::Args)]
@@ -29,7 +34,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "EXPR", default_value = "*", conflicts_with = "native")]
     filter: Filter,
     /// The queue's URL; without it each goes where SQS says it came from
-    #[arg(long, env = "QUEUE_URL", value_name = "URL")]
+    #[arg(long, env = "QUEUE_URL", value_name = "URL", value_parser = queue_url)]
     to: Option<String>,
     /// At most so many messages a second
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
@@ -37,6 +42,9 @@ pub(super) struct Args {
     /// At most so many messages
     #[arg(long, value_name = "N", conflicts_with = "native")]
     limit: Option<usize>,
+    /// Change the bodies on the way, such as {"currency":"EUR"}; null takes a member out
+    #[arg(long, value_name = "JSON", conflicts_with = "native")]
+    edit: Option<Edit>,
     /// Let SQS move the whole queue (`StartMessageMoveTask`); the ledger is not asked
     #[arg(long)]
     native: bool,
@@ -69,6 +77,7 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
         also_paid: args.all,
         also_held: args.force,
         limit: args.limit,
+        edit: args.edit.clone(),
     };
     let bar = progress::bar(depth.visible);
     let mover = Mover { from: &undertaker, plan, confirm: args.confirm };

@@ -5,7 +5,10 @@ use std::io::Write;
 use charge_once::redrive::{Discarded, Moved};
 use serde_json::json;
 
-use crate::{CommandResult, Finding, screen::Screen};
+use crate::{
+    CommandResult, Finding,
+    screen::{Screen, plural},
+};
 
 /// Longer lists are cut here; `--json` has them whole.
 const NAMES_SHOWN: usize = 10;
@@ -22,15 +25,19 @@ pub(super) fn moved(moved: &Moved, confirmed: bool, json: bool, screen: &mut Scr
             "no_source": moved.no_way,
             "failed": moved.failed,
             "sent_not_deleted": moved.not_deleted,
+            "edited": moved.edited,
+            "not_edited": moved.not_edited,
         });
         writeln!(screen, "{document:#}")?;
     } else {
         let sent = if confirmed { "sent" } else { "would be sent" };
-        writeln!(screen, "{} of {} messages {sent}", moved.sent, moved.seen)?;
+        writeln!(screen, "{} of {} {sent}", moved.sent, plural(moved.seen, "message"))?;
+        names(screen, &moved.edited, "of those, edited: what changed is in brackets")?;
         names(screen, &moved.unsettled, "of those, orders in doubt; the next delivery settles them")?;
         names(screen, &moved.paid, "paid, safe to drop: charge-once dlq discard --filter ledger=paid")?;
         names(screen, &moved.refused, "held, not sent: decide with charge-once ledger resolve")?;
         names(screen, &moved.no_way, "not sent, nothing tells where they came from: add --to QUEUE_URL")?;
+        names(screen, &moved.not_edited, "not edited, not sent")?;
         names(screen, &moved.failed, "not taken by the queue; still in the DLQ")?;
         if moved.not_deleted > 0 {
             writeln!(screen, "{} sent but still in the DLQ; run this again", moved.not_deleted)?;
@@ -53,7 +60,7 @@ pub(super) fn discarded(done: &Discarded, confirmed: bool, json: bool, screen: &
         writeln!(screen, "{document:#}")?;
     } else {
         let deleted = if confirmed { "deleted" } else { "would be deleted" };
-        writeln!(screen, "{} of {} messages {deleted}", done.deleted, done.seen)?;
+        writeln!(screen, "{} of {} {deleted}", done.deleted, plural(done.seen, "message"))?;
         names(screen, &done.not_paid, "of those, not paid: nobody will charge them")?;
         names(screen, &done.refused, "held or in doubt, kept: --force deletes them all the same")?;
         if done.not_deleted > 0 {
