@@ -1,6 +1,11 @@
 //! The embedded DynamoDB: the ledger table behind a loopback port, in memory or in a folder.
 
-use std::{collections::HashMap, io, net::SocketAddr, path::Path};
+use std::{
+    collections::HashMap,
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use dynoxide::{
     Database,
@@ -16,9 +21,18 @@ pub type Row = serde_json::Map<String, serde_json::Value>;
 /// Why the embedded database could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    /// The folder could not be made, or no loopback port could be bound.
-    #[error("the embedded DynamoDB could not be started")]
-    Io(#[source] io::Error),
+    /// No loopback port could be bound.
+    #[error("the embedded DynamoDB finds no port on loopback")]
+    Port(#[source] io::Error),
+    /// The folder that keeps the data cannot be made or used.
+    #[error("the data cannot be kept in {}", .folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The database refused a call.
     #[error("the embedded DynamoDB refused to {action}")]
     Refused {
@@ -56,8 +70,8 @@ impl DynamoDb {
     /// The folder or its file cannot be used, or no port could be bound.
     pub async fn start(folder: Option<&Path>) -> Result<Self, DatabaseError> {
         let database = open(folder)?;
-        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(DatabaseError::Io)?;
-        let address = listener.local_addr().map_err(DatabaseError::Io)?;
+        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(DatabaseError::Port)?;
+        let address = listener.local_addr().map_err(DatabaseError::Port)?;
         let mut server = JoinSet::new();
         server.spawn(dynoxide::server::serve_on(listener, database.clone()));
         Ok(Self { address, database, _server: server })
@@ -128,9 +142,13 @@ fn open(folder: Option<&Path>) -> Result<Database, DatabaseError> {
     let Some(folder) = folder else {
         return Database::memory().map_err(DatabaseError::refused("open a database in memory"));
     };
-    std::fs::create_dir_all(folder).map_err(DatabaseError::Io)?;
+    let unusable = |source: Box<dyn std::error::Error + Send + Sync>| DatabaseError::Folder {
+        folder: folder.into(),
+        source,
+    };
+    std::fs::create_dir_all(folder).map_err(|error| unusable(error.into()))?;
     let file = folder.join("dynamodb.sqlite");
-    Database::new(&file.to_string_lossy()).map_err(DatabaseError::refused("open its file"))
+    Database::new(&file.to_string_lossy()).map_err(|error| unusable(error.to_string().into()))
 }
 
 /// The ledger's table as `template.yaml` defines it.

@@ -19,7 +19,7 @@ use clap::Subcommand;
 
 use crate::{
     CommandResult,
-    aws::{AwsArgs, TableArg, duration},
+    aws::{AwsArgs, TableArg, duration, queue_url},
     screen::Screen,
 };
 
@@ -66,7 +66,7 @@ pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
 #[derive(Clone, Debug, clap::Args)]
 struct DlqArg {
     /// The dead-letter queue's URL
-    #[arg(long, env = "DLQ_URL", value_name = "URL")]
+    #[arg(long, env = "DLQ_URL", value_name = "URL", value_parser = queue_url)]
     dlq_url: String,
 }
 

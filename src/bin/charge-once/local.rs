@@ -15,6 +15,7 @@ use std::{
 
 use charge_once::{
     clock::Clock,
+    config::SETTINGS,
     gateway::simulated::Script,
     local::{
         environment::Provider,
@@ -203,7 +204,12 @@ enum EventFileError {
     },
 }
 
-fn setting(text: &str) -> Result<(String, String), &'static str> {
+/// A misspelt setting would be ignored by the function, and the run would show something else than was meant.
+fn setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
+    let of_others = ["AWS_", "OTEL_", "SSL_"].iter().any(|prefix| name.starts_with(prefix));
+    if of_others || SETTINGS.iter().any(|setting| setting.name == name) {
+        return Ok((name.to_owned(), value.to_owned()));
+    }
+    Err(format!("the function has no setting {name}; docs/configuration.md lists them"))
 }

@@ -41,7 +41,7 @@ Signals:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The queue; else the variable `QUEUE_URL`
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = crate::aws::queue_url)]
     queue_url: Option<String>,
     /// How many receives wait side by side
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=200))]
@@ -92,6 +92,7 @@ async fn build(args: &Args, config: Config) -> Result<Worker<ConfiguredCharge, S
     let per_loop = config.concurrency.saturating_mul(loops);
     let concurrency = args.concurrency.and_then(|count| usize::try_from(count).ok()).unwrap_or(per_loop);
     let clients = Clients::load(&ProcessEnvironment).await?;
+    crate::aws::ready(&clients).await?;
     let step = ConfiguredCharge::build(&config, &clients).await?;
     tracing::info!(queue_url, loops, concurrency, "the worker starts");
     Ok(Worker {

@@ -28,6 +28,7 @@ mod dlq;
 mod doctor;
 mod edit;
 mod ledger;
+mod messages;
 mod native;
 mod runbook;
 

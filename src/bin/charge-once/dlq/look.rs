@@ -10,7 +10,11 @@ use comfy_table::Table;
 use serde_json::{Value, json};
 
 use super::WalkArgs;
-use crate::{CommandResult, Finding, screen::Screen, table::table};
+use crate::{
+    CommandResult, Finding,
+    screen::{Screen, plural},
+    table::table,
+};
 
 const STATS_EXAMPLE: &str = "\
 Example:
@@ -70,7 +74,7 @@ pub(super) async fn stats(
     if stats.total > 0 {
         writeln!(screen, "{}", groups(&stats))?;
     }
-    writeln!(screen, "{} messages; looking counted as one receive of each", stats.total)?;
+    writeln!(screen, "{}; looking counted as one receive of each", plural(stats.total, "message"))?;
     let all = depth.visible.saturating_add(depth.in_flight);
     if super::progress::count(stats.total) < all {
         writeln!(
@@ -131,7 +135,8 @@ pub(super) async fn peek(
             writeln!(screen, "{}  {}", letter.message.id, letter.message.body.escape_debug())?;
         }
     }
-    writeln!(screen, "{} of {} messages; looking counted as one receive", chosen.len(), letters.len())?;
+    let all = plural(letters.len(), "message");
+    writeln!(screen, "{} of {all}; looking counted as one receive", chosen.len())?;
     Ok(Finding::Clean)
 }
 

@@ -12,7 +12,10 @@ use charge_once::{
 use serde_json::json;
 
 use super::{DlqArg, progress};
-use crate::{CommandResult, Finding, screen::Screen};
+use crate::{
+    CommandResult, Finding,
+    screen::{Screen, plural},
+};
 
 const EXAMPLE: &str = "\
 Example:
@@ -53,8 +56,8 @@ pub(super) async fn run(
             task.rate.map_or_else(|| "as fast as SQS likes".to_owned(), |rate| format!("{rate} a second"));
         writeln!(
             screen,
-            "{} messages would be moved, {rate}. Nothing was changed; add --confirm",
-            source.visible
+            "{} would be moved, {rate}. Nothing was changed; add --confirm",
+            plural(source.visible, "message")
         )?;
         return Ok(Finding::Clean);
     }
@@ -98,8 +101,11 @@ fn report(task: Option<&MoveTask>, json: bool, screen: &mut Screen) -> CommandRe
         });
         writeln!(screen, "{document:#}")?;
     } else {
-        let total = task.to_move.map_or_else(String::new, |total| format!(" of {total}"));
-        writeln!(screen, "{}: {}{total} messages moved", task.status, task.moved)?;
+        let moved = match task.to_move {
+            Some(total) => format!("{} of {}", task.moved, plural(total, "message")),
+            None => plural(task.moved, "message"),
+        };
+        writeln!(screen, "{}: {moved} moved", task.status)?;
         if let Some(failure) = &task.failure {
             writeln!(screen, "{failure}: name the queue with --to QUEUE_URL")?;
         }

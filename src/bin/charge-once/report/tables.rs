@@ -10,7 +10,7 @@ use comfy_table::{Cell, Color, Table};
 use serde_json::Value;
 
 use super::Delivery;
-use crate::table::table;
+use crate::{screen::plural, table::table};
 
 /// Longer lists are cut here and summed up.
 const ROWS_SHOWN: usize = 12;
@@ -172,7 +172,7 @@ fn verdict(reading: Option<Reading>) -> String {
     match reading {
         Some(Reading::Success) => "deletes all messages".into(),
         Some(Reading::Partial(ids)) if ids.len() == 1 => "keeps 1 message, deletes the others".into(),
-        Some(Reading::Partial(ids)) => format!("keeps {} messages, deletes the others", ids.len()),
+        Some(Reading::Partial(ids)) => format!("keeps {}, deletes the others", plural(ids.len(), "message")),
         Some(Reading::Failure(why)) => format!("keeps all messages: {why}"),
         None => "keeps all messages: the invocation failed".into(),
     }
