@@ -8,20 +8,19 @@ Stripe has; they are stripped on the way (docs/peers.md).
 
 import http.client
 import os
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from peer import Peer
 
 # Their own command lines listen on every interface.
 LOCALSTRIPE = "from aiohttp import web; from localstripe.server import app; web.run_app(app, host='127.0.0.1', port={port})"
 STATEFUL_MOCK = "require('stripe-stateful-mock').createExpressApp().listen({port}, '127.0.0.1')"
 REFUSED = ("off_session", "error_on_requires_action", "cancellation_reason", "payment_method_types[]")
-PATIENCE = 60  # seconds; both start in one or two
 
 
 def main():
@@ -38,36 +37,6 @@ def main():
                 "STRIPE_STATEFUL_MOCK_URL": f"http://127.0.0.1:{keys.port}",
             }
             sys.exit(subprocess.run(command, env=environment).returncode)
-
-
-class Peer:
-    """A server on a free loopback port, stopped at the end whatever happens."""
-
-    def __init__(self, command, folder, **environment):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        command = [part.format(port=self.port) for part in command]
-        self.process = subprocess.Popen(command, cwd=folder, env=os.environ | environment, stdout=subprocess.DEVNULL)
-
-    def __enter__(self):
-        deadline = time.monotonic() + PATIENCE
-        while not self.listens():
-            assert self.process.poll() is None, f"{self.process.args} ended"
-            assert time.monotonic() < deadline, f"{self.process.args} does not listen"
-            time.sleep(0.1)
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
-
-    def listens(self):
-        try:
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
-            return True
-        except OSError:
-            return False
 
 
 class Stripping(ThreadingHTTPServer):

@@ -17,6 +17,7 @@ mod model;
 mod operations;
 mod payloads;
 mod queue;
+mod queue_peers;
 mod rehearsal;
 mod situations;
 mod soak;
