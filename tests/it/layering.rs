@@ -12,7 +12,7 @@ use std::{
 };
 
 /// The modules of the library from the ground up. Each may import those before it and nothing else of the crate.
-const LAYERS: [&str; 30] = [
+const LAYERS: [&str; 31] = [
     "clock",
     "deadline",
     "backoff",

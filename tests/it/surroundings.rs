@@ -13,10 +13,10 @@ use std::{
 use charge_once::{
     clock::{Clock, Timestamp},
     gateway::simulated::Script,
+    generate::{self, Recipe},
     local::{
         answer::Reading,
         environment::Provider,
-        generate::{self, Recipe},
         stack::{Invocation, Stack, StackConfig, StackError, message_ids},
     },
 };
