@@ -3,12 +3,13 @@
 #[cfg(feature = "cli")]
 use std::time::Duration;
 
-use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_config::{BehaviorVersion, Region, SdkConfig, environment::EnvironmentVariableCredentialsProvider};
 use aws_smithy_http_client::{
     Builder,
     tls::{Provider, TlsContext, rustls_provider::CryptoMode},
 };
 
+mod lazy;
 mod roots;
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
@@ -50,7 +51,15 @@ pub struct Clients {
 pub type LoadError = Box<dyn std::error::Error + Send + Sync>;
 
 fn https(tls: &TlsContext) -> SharedHttpClient {
-    Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(tls.clone()).build_https()
+    let builder = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(tls.clone());
+    lazy::Unchecked(builder.build_https()).into_shared()
+}
+
+/// Whether the credentials are in the environment, as in Lambda. Nothing that the chain asks precedes them there, and
+/// building what it asks (an STS and an IMDS client) is a fifth of a cold start.
+fn has_credentials(environment: &impl Environment) -> bool {
+    let set = |name: &str| environment.get(name).is_some_and(|value| !value.trim().is_empty());
+    set("AWS_ACCESS_KEY_ID") && set("AWS_SECRET_ACCESS_KEY")
 }
 
 impl Clients {
@@ -74,6 +83,9 @@ impl Clients {
                 .into_iter()
                 .any(|name| environment.get(name).is_some_and(|url| !url.is_empty()));
         let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12()).http_client(https(&tls));
+        if choice.profile.is_none() && has_credentials(environment) {
+            loader = loader.credentials_provider(EnvironmentVariableCredentialsProvider::new());
+        }
         if let Some(region) = choice.region {
             loader = loader.region(Region::new(region));
         }
@@ -118,10 +130,13 @@ impl Clients {
         DynamoDbLedger::new(aws_sdk_dynamodb::Client::from_conf(config.build()), table)
     }
 
-    /// The queue.
+    /// The queue. Its client is made when it is first used: a Lambda function whose orders all succeed never does.
     pub fn queue(&self) -> SqsQueue {
-        let config = SqsQueue::configure(aws_sdk_sqs::config::Builder::from(&self.sdk));
-        SqsQueue::new(aws_sdk_sqs::Client::from_conf(config.build()))
+        let sdk = self.sdk.clone();
+        SqsQueue::made_by(move || {
+            let config = SqsQueue::configure(aws_sdk_sqs::config::Builder::from(&sdk));
+            aws_sdk_sqs::Client::from_conf(config.build())
+        })
     }
 
     /// The queue of a worker: receives go over connections of their own, so that long polls never hold those that
@@ -188,5 +203,28 @@ impl Clients {
                 Ok(Secret::new(text.trim_end())?)
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn provided(key: &str, secret: &str) -> bool {
+        has_credentials(&|name: &str| match name {
+            "AWS_ACCESS_KEY_ID" => Some(key.to_owned()),
+            "AWS_SECRET_ACCESS_KEY" => Some(secret.to_owned()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn the_chain_is_left_out_only_if_the_environment_has_both_parts() {
+        assert!(provided("AKIDEXAMPLE", "secret"));
+        assert!(!provided("AKIDEXAMPLE", " "));
+        assert!(!provided("", "secret"));
+        // Managed Instances and containers name a place to ask instead.
+        let name_only = |name: &str| (name == "AWS_CONTAINER_CREDENTIALS_FULL_URI").then(String::new);
+        assert!(!has_credentials(&name_only));
     }
 }

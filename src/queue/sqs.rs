@@ -5,7 +5,12 @@
 
 mod admin;
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use aws_sdk_sqs::{
     Client,
@@ -22,18 +27,33 @@ pub use self::admin::{MoveTask, QueueFacts};
 use super::{EntryError, EntryResult, Message, Outgoing, Queue, QueueError, Receive, VisibilityChange};
 use crate::record::{MessageId, ReceiptHandle, TextAttribute};
 
+/// A client that is made when it is first used.
+type LazyClient = Arc<LazyLock<Client, Box<dyn FnOnce() -> Client + Send>>>;
+
 /// A [`Queue`] over SQS clients. Cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SqsQueue {
-    client: Client,
+    client: LazyClient,
     /// A client of its own keeps long polls from holding the connections that acknowledgements need.
-    receiver: Client,
+    receiver: LazyClient,
+}
+
+impl fmt::Debug for SqsQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SqsQueue")
+    }
 }
 
 impl SqsQueue {
     /// One client for all calls: enough where nothing is received in a loop.
     pub fn new(client: Client) -> Self {
-        Self { receiver: client.clone(), client }
+        Self::made_by(|| client)
+    }
+
+    /// The same with a client that is made by `make` when the queue is first used.
+    pub fn made_by(make: impl FnOnce() -> Client + Send + 'static) -> Self {
+        let client: LazyClient = Arc::new(LazyLock::new(Box::new(make)));
+        Self { receiver: Arc::clone(&client), client }
     }
 
     /// Retries and timeouts that fit inside an invocation.
@@ -63,7 +83,7 @@ impl SqsQueue {
     /// The same queue with a separate client for `ReceiveMessage`, whose timeouts must exceed the wait.
     #[must_use]
     pub fn receiving_over(self, receiver: Client) -> Self {
-        Self { receiver, ..self }
+        Self { receiver: Self::new(receiver).client, ..self }
     }
 }
 
@@ -212,7 +232,7 @@ fn in_order<T>(
 fn failed<E, R>(operation: &'static str, error: SdkError<E, R>) -> QueueError
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
-    R: std::fmt::Debug + Send + Sync + 'static,
+    R: fmt::Debug + Send + Sync + 'static,
 {
     QueueError { operation, code: error.code().map(api_name), source: Box::new(error) }
 }
