@@ -9,7 +9,7 @@ use charge_once::{
     config::{Config, Environment, ProcessEnvironment},
     handler::Handler,
     telemetry::{self, ErrorChain},
-    wiring::{self, ConfiguredCharge, StartError},
+    wiring::{self, ConfiguredCharge, Connect, StartError},
 };
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::value::RawValue;
@@ -50,7 +50,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, StartError> {
 async fn start(config: Config) -> Result<(), StartError> {
     let clients = Clients::load(&ProcessEnvironment).await?;
     let handler = Arc::new(Handler {
-        step: ConfiguredCharge::build(&config, &clients).await?,
+        step: ConfiguredCharge::build(&config, &clients, Connect::suits(&ProcessEnvironment)).await?,
         queue: clients.queue(),
         payloads: wiring::payloads(&config, &clients),
         spans: wiring::spans(&config)?,
