@@ -2,6 +2,8 @@
 # All of it but the last part of `test` builds with the same features, so nothing is compiled twice.
 CARGO   ?= cargo
 FLAGS   := --all-features
+# What is deployed, and measured.
+DEPLOYED := --no-default-features --features lambda
 # With the examples, because then cargo picks the same features for every crate as for the tests.
 BINS    := --bins --examples
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
@@ -10,7 +12,7 @@ MINUTES ?= 30
 export CASES_DIR FEATURES MINUTES
 
 .DEFAULT_GOAL := help
-.PHONY: help run test peers cases check bench bench-worker build deploy prove soak
+.PHONY: help run test peers cases check bench budget bench-worker build deploy prove soak
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' | awk -F'|' '{ printf "%-13s %s\n", $$1, $$2 }'
@@ -29,12 +31,13 @@ test: ## run every test, and the examples that tell whether they hold
 cases: ## run the behaviour cases through the real Lambda binary (CASES_DIR=... adds a folder)
 	$(CARGO) test $(FLAGS) --test it cases -- --nocapture
 
-check: ## format, lints, documentation, licences and what the Lambda binary links
+check: ## format, lints, documentation, licences, what the Lambda binary links and how many instructions it takes
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(FLAGS) --all-targets -- -D warnings
-	$(CARGO) clippy --no-default-features --features lambda --bin bootstrap -- -D warnings
+	$(CARGO) clippy $(DEPLOYED) --bin bootstrap -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps $(FLAGS)
 	$(CARGO) test --quiet $(FLAGS) --test it artefact
+	$(CARGO) bench --quiet $(FLAGS) --profile dev --bench lambda -- --budget
 	@PATH="$(CURDIR)/.tools/cargo/bin:$$PATH"; if command -v cargo-deny >/dev/null; then \
 		echo "$(CARGO) deny check bans licenses sources"; $(CARGO) deny --all-features check bans licenses sources; \
 	else echo "cargo-deny is not installed: licences and sources not checked (see CONTRIBUTING.md)"; fi
@@ -42,10 +45,12 @@ check: ## format, lints, documentation, licences and what the Lambda binary link
 peers: ## put template, binary and Stripe gateway before third parties (needs python3, npm; installs into .tools)
 	scripts/peers
 
-bench: ## measure starts, batches and their critical path, into docs/performance.md (python3 adds Powertools to compare)
-	@mkdir -p .tools; if command -v python3 >/dev/null; then echo "$$(scripts/tools bench)/python" > .tools/bench-python; fi
-	$(CARGO) build --release $(FLAGS) --bin bootstrap --example empty_function
-	$(CARGO) bench $(FLAGS) --profile dev --bench lambda
+bench: ## measure starts, batches, CPU, instructions and cost into docs/performance.md (python3, npm and valgrind add to it)
+	$(CARGO) build --release $(DEPLOYED) --bin bootstrap --example empty_function
+	$(CARGO) bench $(DEPLOYED) --bench lambda -- $(CHAPTERS)
+
+budget: ## take the instructions that are counted now as what `make check` compares with (needs valgrind)
+	$(CARGO) bench $(FLAGS) --profile dev --bench lambda -- --accept
 
 bench-worker: ## the worker's messages a second at 30 ms a request, next to boto3, also on rustack (needs python3)
 	$(CARGO) bench $(FLAGS) --bench worker -- --python "$$(scripts/tools bench)/python" --rustack "$$(scripts/tools rustack)/rustack"
