@@ -26,8 +26,8 @@ pub(crate) struct Bars<'a> {
 }
 
 const WIDTH: f64 = 760.0;
-const LABELS: f64 = 230.0;
-const TEXTS: f64 = 120.0;
+const LABELS: f64 = 270.0;
+const TEXTS: f64 = 90.0;
 const ROW: f64 = 30.0;
 
 impl Bars<'_> {
