@@ -67,11 +67,13 @@ fn one(
 ) -> Result<Figures, BoxError> {
     let latency = Latency::millis(store, provider);
     let function = World { contract, latency, concurrency }.start(candidate)?;
+    let named =
+        |error: BoxError| format!("{records} orders, {}, {store}/{provider} ms: {error}", contract.name());
     // Opens the connections.
     function.invoke(event::orders(concurrency, 900_000))?;
     let mut times = Vec::new();
     for run in 0..batches {
-        times.push(function.invoke(event::orders(records, run))?);
+        times.push(function.invoke(event::orders(records, run)).map_err(named)?);
     }
     let ideal = critical_path(contract, latency) * records.div_ceil(concurrency);
     Ok(Figures {
