@@ -26,6 +26,7 @@ test: ## run every test, and the examples that tell whether they hold
 	$(CARGO) test $(FLAGS)
 	$(TARGET)/debug/examples/custom_gateway
 	$(TARGET)/debug/examples/custom_ledger
+	$(TARGET)/debug/charge-once local --bootstrap $(TARGET)/debug/examples/own_function --twice events/01-one-order.json
 	$(CARGO) test --quiet --no-default-features --features serde_json/arbitrary_precision --lib
 
 cases: ## run the behaviour cases through the real Lambda binary (CASES_DIR=... adds a folder)

@@ -91,6 +91,8 @@ pub mod generate;
 pub mod handler;
 #[cfg(feature = "worker")]
 pub mod heartbeat;
+#[cfg(feature = "lambda")]
+pub mod lambda;
 pub mod ledger;
 #[cfg(feature = "local")]
 pub mod local;

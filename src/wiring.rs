@@ -6,7 +6,7 @@ use crate::{
     charge::{Delivery, Desk, OneShotCharge, Outcome, Step, TwoPhaseCharge},
     clients::Clients,
     clock::Clock,
-    config::{Config, Environment, GatewayKind},
+    config::{Config, GatewayKind},
     gateway::{Transport, http::HttpGateway, stripe::StripeGateway},
     ledger::dynamodb::DynamoDbLedger,
     order::Order,
@@ -36,41 +36,16 @@ impl Step for ConfiguredCharge {
     }
 }
 
-/// When the connection to the ledger is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Connect {
-    /// While the process starts, so that the first order does not wait for it.
-    Early,
-    /// With the first order: nothing is gained by opening it before an order that waits already.
-    WithTheFirstOrder,
-}
-
-impl Connect {
-    /// Lambda starts a function on demand for an event that waits; with provisioned concurrency ahead of events.
-    pub fn suits(environment: &impl Environment) -> Self {
-        let on_demand =
-            environment.get("AWS_LAMBDA_INITIALIZATION_TYPE").is_some_and(|kind| kind == "on-demand");
-        if on_demand { Self::WithTheFirstOrder } else { Self::Early }
-    }
-}
-
 impl ConfiguredCharge {
     /// Reads the credential, opens the ledger and builds the step.
     ///
     /// # Errors
     /// The credential cannot be read, or the gateway's client cannot be built.
-    pub async fn build(config: &Config, clients: &Clients, connect: Connect) -> Result<Self, StartError> {
-        let ledger = clients.ledger(&config.ledger_table);
-        let opening = async {
-            if connect == Connect::Early {
-                ledger.warm().await;
-            }
-        };
+    pub async fn build(config: &Config, clients: &Clients) -> Result<Self, StartError> {
         // Side by side, because each opens a connection.
-        let (credential, ()) = tokio::join!(clients.credential(&config.secret), opening);
+        let (credential, desk) = tokio::join!(clients.credential(&config.secret), desk(config, clients));
         let credential = credential?;
         let (transport, clock) = (Transport::new()?, Clock::system());
-        let desk = Desk { ledger, rules: config.rules.clone(), clock: clock.clone(), random: Random::System };
         Ok(match config.gateway.clone() {
             GatewayKind::Http { url } => Self::OneShot(OneShotCharge {
                 desk,
@@ -109,6 +84,15 @@ pub fn spans(config: &Config) -> Result<Spans, StartError> {
     Ok(Spans::off())
 }
 
+/// What every charge, or another gateway's step, keeps its orders with: the ledger's table and the rules.
+pub async fn desk(config: &Config, clients: &Clients) -> Desk<DynamoDbLedger> {
+    let ledger = clients.ledger(&config.ledger_table);
+    if config.connects_early {
+        ledger.warm().await;
+    }
+    Desk { ledger, rules: config.rules.clone(), clock: Clock::system(), random: Random::System }
+}
+
 /// How a batch runs.
 pub fn batch_rules(config: &Config) -> BatchRules {
     BatchRules {
@@ -122,20 +106,4 @@ pub fn batch_rules(config: &Config) -> BatchRules {
 /// How long failed messages wait.
 pub fn visibility_rules(config: &Config) -> VisibilityRules {
     VisibilityRules { backoff: config.backoff, max_receive_count: config.max_receive_count }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_connection_is_opened_ahead_unless_an_event_waits() {
-        let of = |kind: Option<&str>| {
-            let kind = kind.map(str::to_owned);
-            Connect::suits(&move |_name: &str| kind.clone())
-        };
-        assert_eq!(of(Some("on-demand")), Connect::WithTheFirstOrder);
-        assert_eq!(of(Some("provisioned-concurrency")), Connect::Early);
-        assert_eq!(of(None), Connect::Early);
-    }
 }

@@ -1,74 +1,9 @@
 //! The Lambda function: wiring only. To try it without AWS, type `make run`.
 
-use std::{process::ExitCode, sync::Arc};
+use std::process::ExitCode;
 
-use charge_once::{
-    backoff::Random,
-    clients::Clients,
-    clock::Clock,
-    config::{Config, Environment, ProcessEnvironment},
-    handler::Handler,
-    telemetry::{self, ErrorChain},
-    wiring::{self, ConfiguredCharge, Connect, StartError},
-};
-use lambda_runtime::{LambdaEvent, service_fn};
-use serde_json::value::RawValue;
+use charge_once::{lambda, wiring::ConfiguredCharge};
 
 fn main() -> ExitCode {
-    let config = Config::from_env(&ProcessEnvironment);
-    let level = config.as_ref().map_or(tracing::level_filters::LevelFilter::INFO, |config| config.log_level);
-    let subscriber = telemetry::subscriber(level, Clock::system(), std::io::stdout());
-    let result = tracing::subscriber::set_global_default(subscriber)
-        .map_err(StartError::from)
-        .and_then(|()| Ok(config?))
-        .and_then(|config| runtime()?.block_on(start(config)));
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!(error = %ErrorChain(&*error), "the function cannot start");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// One thread is a quarter faster where one invocation runs at a time; Managed Instances run several.
-fn runtime() -> Result<tokio::runtime::Runtime, StartError> {
-    let env = ProcessEnvironment;
-    if env.get("AWS_LAMBDA_RUNTIME_API").is_none() {
-        return Err(
-            "AWS_LAMBDA_RUNTIME_API is not set: this program is started by AWS Lambda; try `make run`".into(),
-        );
-    }
-    let concurrent = env.get("AWS_LAMBDA_MAX_CONCURRENCY").is_some_and(|max| max != "1");
-    let mut builder = match concurrent {
-        true => tokio::runtime::Builder::new_multi_thread(),
-        false => tokio::runtime::Builder::new_current_thread(),
-    };
-    Ok(builder.enable_all().build()?)
-}
-
-async fn start(config: Config) -> Result<(), StartError> {
-    let clients = Clients::load(&ProcessEnvironment).await?;
-    let handler = Arc::new(Handler {
-        step: ConfiguredCharge::build(&config, &clients, Connect::suits(&ProcessEnvironment)).await?,
-        queue: clients.queue(),
-        payloads: wiring::payloads(&config, &clients),
-        spans: wiring::spans(&config)?,
-        batch: wiring::batch_rules(&config),
-        visibility: wiring::visibility_rules(&config),
-        queue_url: config.queue_url,
-        service: config.service,
-        default_timeout: config.default_timeout,
-        clock: Clock::system(),
-        random: Random::System,
-        emit: telemetry::print_line,
-    });
-    let function = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
-        let handler = Arc::clone(&handler);
-        async move {
-            let (payload, context) = event.into_parts();
-            handler.handle(payload.get(), context.deadline, &context.request_id).await
-        }
-    });
-    lambda_runtime::run_concurrent(function).await
+    lambda::run(ConfiguredCharge::build)
 }

@@ -66,6 +66,9 @@ pub struct Config {
     pub service: String,
     /// `AWS_LAMBDA_FUNCTION_TIMEOUT`, which some emulators set; taken where an invocation has no deadline.
     pub default_timeout: Duration,
+    /// Whether the ledger's connection is opened while the process starts, so that the first order need not wait for
+    /// it. Not where `AWS_LAMBDA_INITIALIZATION_TYPE` is `on-demand`: an order waits already, and gains nothing.
+    pub connects_early: bool,
 }
 
 /// Which provider.
@@ -194,6 +197,7 @@ impl Config {
             log_level: log_level(&env)?,
             service: env.text("SERVICE_NAME").unwrap_or_else(|| "charge-once".to_owned()),
             default_timeout: seconds(env.integer("AWS_LAMBDA_FUNCTION_TIMEOUT", 30, 1, 5400)?),
+            connects_early: env.text("AWS_LAMBDA_INITIALIZATION_TYPE").is_none_or(|kind| kind != "on-demand"),
             gateway,
         })
     }

@@ -23,6 +23,14 @@ fn defaults_are_those_of_the_documentation() {
 }
 
 #[test]
+fn a_connection_is_opened_ahead_unless_an_event_waits() {
+    let early = |kind| read(&[("AWS_LAMBDA_INITIALIZATION_TYPE", kind)]).unwrap().connects_early;
+    assert!(!early("on-demand"));
+    assert!(early("provisioned-concurrency"));
+    assert!(read(&[]).unwrap().connects_early);
+}
+
+#[test]
 fn an_empty_variable_counts_as_not_set() {
     assert!(read(&[("DEFAULT_CURRENCY", ""), ("MAX_RECEIVE_COUNT", " "), ("DLQ_URL", "")]).is_ok());
 }

@@ -15,6 +15,7 @@ mod ledger;
 mod local_mode;
 mod model;
 mod operations;
+mod own_lambda;
 mod payloads;
 mod queue;
 mod queue_peers;

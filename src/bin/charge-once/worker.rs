@@ -9,7 +9,7 @@ use charge_once::{
     config::{Config, ProcessEnvironment, parse_duration},
     queue::sqs::SqsQueue,
     telemetry::{self, ErrorChain},
-    wiring::{self, ConfiguredCharge, Connect, StartError},
+    wiring::{self, ConfiguredCharge, StartError},
     worker::{Monitor, Worker, WorkerRules, serve},
 };
 use tokio::{
@@ -93,7 +93,7 @@ async fn build(args: &Args, config: Config) -> Result<Worker<ConfiguredCharge, S
     let concurrency = args.concurrency.and_then(|count| usize::try_from(count).ok()).unwrap_or(per_loop);
     let clients = Clients::load(&ProcessEnvironment).await?;
     crate::aws::ready(&clients).await?;
-    let step = ConfiguredCharge::build(&config, &clients, Connect::Early).await?;
+    let step = ConfiguredCharge::build(&config, &clients).await?;
     tracing::info!(queue_url, loops, concurrency, "the worker starts");
     Ok(Worker {
         step,
