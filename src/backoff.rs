@@ -63,7 +63,16 @@ impl Backoff {
         self.base.saturating_mul(factor).min(self.cap)
     }
 
-    /// The delay for a message received `receive_count` times.
+    /// The delay for a message received `receive_count` times: anything from zero to [`Backoff::ceiling`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use charge_once::backoff::{Backoff, Random};
+    ///
+    /// let backoff = Backoff { base: Duration::from_secs(5), cap: Duration::from_secs(900) };
+    /// assert_eq!(backoff.ceiling(3), Duration::from_secs(20));
+    /// assert!(backoff.delay(3, &Random::seeded(1)) <= Duration::from_secs(20));
+    /// ```
     pub fn delay(&self, receive_count: u32, random: &Random) -> Duration {
         random.up_to(self.ceiling(receive_count))
     }

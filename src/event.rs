@@ -49,6 +49,16 @@ pub enum EventError {
 ///
 /// # Errors
 /// The event is no SQS batch; a single bad record is no error, see [`Record::body`].
+///
+/// ```
+/// use charge_once::event;
+///
+/// let records = event::records(r#"{"Records": [{"messageId": "m-1", "body": "{}"}, 17]}"#)?;
+/// let read: Vec<bool> = records.iter().map(|record| record.body.is_ok()).collect();
+/// assert_eq!(read, [true, false]);
+/// assert!(event::records("[]").is_err());
+/// # Ok::<(), event::EventError>(())
+/// ```
 pub fn records(event: &str) -> Result<Vec<Record>, EventError> {
     let kind = kind(event);
     if kind != "an object" {

@@ -4,6 +4,16 @@
 //! that runs it on one machine. What it promises and how to deploy it is in `README.md`; why it is built like this
 //! is in `ARCHITECTURE.md`.
 //!
+//! # Where to begin
+//!
+//! | you want | begin with |
+//! |---|---|
+//! | a Lambda function with a step of your own | `lambda::run` (feature `lambda`) and `docs/your-own-lambda.md` |
+//! | another provider | [`gateway::OneShotGateway`] or [`gateway::TwoPhaseGateway`], under [`charge::OneShotCharge`] or [`charge::TwoPhaseCharge`] |
+//! | another store | [`ledger::Ledger`], and [`ledger::conformance`] to know that it is one |
+//! | something that is no charge | [`charge::Step`], as in the example below |
+//! | a part only | [`event::records`], [`order::Order::parse`], [`money::Money::parse`], [`backoff::Backoff`], each a function of its arguments |
+//!
 //! # The flow
 //!
 //! ```text
@@ -40,7 +50,8 @@
 //! |---|---|
 //! | `handler`, `response` | the Lambda shell and its answer (feature `lambda`) |
 //! | `worker`, `heartbeat`, [`report`] | the long-poll shell (feature `worker`); the line of one record |
-//! | [`config`], `clients`, `wiring` | the settings, read once; the AWS clients; both and the gateway put together |
+//! | [`config`], `clients`, `wiring`, `lambda` | the settings, read once; the AWS clients; both and the gateway put together; the function's process |
+//! | [`deadline`] | the end of an invocation, part by part |
 //! | [`clock`] | time as an argument |
 //! | `generate` | events and messages of any number (feature `cli`) |
 //! | `local` | Lambda, SQS, DynamoDB and a provider on loopback (feature `local`) |

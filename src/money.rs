@@ -52,6 +52,15 @@ impl Money {
     ///
     /// # Errors
     /// See [`MoneyError`]; none of its texts quotes the amount.
+    ///
+    /// ```
+    /// use charge_once::money::{Currency, Money, MoneyError};
+    ///
+    /// let yen = Currency::parse("JPY").ok_or("no such currency")?;
+    /// assert_eq!(Money::parse("4990", yen, 99_999_999).map(Money::minor), Ok(4990));
+    /// assert!(matches!(Money::parse("49.90", yen, 99_999_999), Err(MoneyError::Precision { decimals: 0, .. })));
+    /// # Ok::<(), &str>(())
+    /// ```
     pub fn parse(amount: &str, currency: Currency, max_minor: i64) -> Result<Self, MoneyError> {
         let decimal = Decimal::parse(amount).ok_or(MoneyError::Format)?;
         if decimal.fraction.len() > usize::from(currency.exponent) {

@@ -82,6 +82,16 @@ impl Order {
     ///
     /// # Errors
     /// The first rule that is broken, naming the field, never the value.
+    ///
+    /// ```
+    /// use charge_once::order::{Order, OrderRules};
+    ///
+    /// let rules = OrderRules { default_currency: None, max_amount_minor: 99_999_999 };
+    /// let order = Order::parse(r#"{"order_id": "o-1", "amount": 49.90, "currency": "EUR"}"#, &rules)?;
+    /// assert_eq!((order.id().as_str(), order.money().minor(), order.attempt()), ("o-1", 4990, 1));
+    /// assert!(Order::parse(r#"{"order_id": "o-1", "amount": 49.90}"#, &rules).is_err());
+    /// # Ok::<(), charge_once::order::OrderError>(())
+    /// ```
     pub fn parse(body: &str, rules: &OrderRules) -> Result<Self, OrderError> {
         let fields = Fields::parse(body)?;
         let id = fields::order_id(fields.order_id.ok_or(OrderError::Missing("order_id"))?)?;
