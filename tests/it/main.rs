@@ -20,6 +20,7 @@ mod payloads;
 mod queue;
 mod queue_peers;
 mod rehearsal;
+mod shown;
 mod situations;
 mod soak;
 mod spans;
