@@ -1,5 +1,7 @@
-//! The sample events of `events/`, inside the binary so that local mode works from any folder, and how an
-//! event is made to look as if it had been sent just now.
+//! The sample events of `events/`, inside the binary so that local mode works from any folder; events in files; and
+//! how an event is made to look as if it had been sent just now.
+
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -39,6 +41,47 @@ const SAMPLES: &[(&str, &str)] = samples![
 /// All sample events, in the order of their names.
 pub fn all() -> Vec<Sample> {
     SAMPLES.iter().map(|(name, event)| Sample { name: (*name).into(), event: (*event).into() }).collect()
+}
+
+/// Why an event file is no use.
+#[derive(Debug, thiserror::Error)]
+pub enum EventFileError {
+    /// It is missing, or may not be read.
+    #[error("{} cannot be read", .file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It holds something else.
+    #[error("{} is not JSON; `charge-once queue event` shows what an event looks like", .file.display())]
+    NotJson {
+        /// The file.
+        file: PathBuf,
+        /// Where it stops being JSON.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// The events of some files, each named like its file.
+///
+/// # Errors
+/// The first file that cannot be read or is not JSON; whether it is an SQS event is the function's to say.
+pub fn read(files: &[PathBuf]) -> Result<Vec<Sample>, EventFileError> {
+    files.iter().map(|file| read_one(file)).collect()
+}
+
+fn read_one(file: &Path) -> Result<Sample, EventFileError> {
+    let bytes =
+        std::fs::read(file).map_err(|source| EventFileError::Unreadable { file: file.into(), source })?;
+    let event = without_bom(&bytes).to_vec();
+    serde_json::from_slice::<serde::de::IgnoredAny>(&event)
+        .map_err(|source| EventFileError::NotJson { file: file.into(), source })?;
+    let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+    Ok(Sample { name, event })
 }
 
 /// `event` without a leading byte order mark, which Windows editors write and no JSON parser reads.

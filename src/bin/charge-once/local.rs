@@ -8,7 +8,7 @@ use std::{
     error::Error,
     io::Write,
     net::{Ipv4Addr, SocketAddr},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -21,7 +21,7 @@ use charge_once::{
         environment::Provider,
         function::Function,
         rehearsal::{self, Consumer, Rehearsal},
-        sample::{self, Sample, freshened, without_bom},
+        sample::{self, Sample, freshened},
         stack::{Stack, StackConfig},
     },
 };
@@ -117,7 +117,7 @@ pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
         };
         return rehearse::rehearse(&stack, &rehearsal, &consumer, args.json, screen).await;
     }
-    let events = if args.events.is_empty() { sample::all() } else { read(&args.events)? };
+    let events = if args.events.is_empty() { sample::all() } else { sample::read(&args.events)? };
     let stack = Stack::start(config(&args)?).await?;
     if args.serve {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
@@ -171,37 +171,6 @@ async fn deliver(
         }
     }
     Ok(Report { deliveries, charges: stack.charges(), ledger: stack.ledger()? })
-}
-
-fn read(files: &[PathBuf]) -> Result<Vec<Sample>, EventFileError> {
-    files.iter().map(|file| read_one(file)).collect()
-}
-
-fn read_one(file: &Path) -> Result<Sample, EventFileError> {
-    let bytes =
-        std::fs::read(file).map_err(|source| EventFileError::Unreadable { file: file.into(), source })?;
-    let event = without_bom(&bytes).to_vec();
-    serde_json::from_slice::<serde::de::IgnoredAny>(&event)
-        .map_err(|source| EventFileError::NotJson { file: file.into(), source })?;
-    let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
-    Ok(Sample { name, event })
-}
-
-/// Why an event file is no use.
-#[derive(Debug, thiserror::Error)]
-enum EventFileError {
-    #[error("{} cannot be read", .file.display())]
-    Unreadable {
-        file: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("{} is not JSON; `charge-once queue event` shows what an event looks like", .file.display())]
-    NotJson {
-        file: PathBuf,
-        #[source]
-        source: serde_json::Error,
-    },
 }
 
 /// A misspelt setting would be ignored by the function, and the run would show something else than was meant.
