@@ -15,6 +15,9 @@ use crate::{
     order::Order,
 };
 
+/// Longest id of an object; Stripe says that ids have at most 255 characters.
+const LONGEST_ID: usize = 255;
+
 /// An intent as far as it matters here.
 #[derive(Debug)]
 pub(super) struct Intent {
@@ -89,15 +92,21 @@ pub(super) fn read(
             )
         })?;
         let id = body.id.clone();
+        let unclear =
+            |context| Err(GatewayError::new(GatewayErrorKind::Unknown { server_error: false }, context));
         return match sighting(body, order, request_id) {
-            Some(sighting) => Ok(Intent { id, sighting }),
-            None => Err(GatewayError::new(
-                GatewayErrorKind::Unknown { server_error: false },
-                "an intent in a state that this version does not know",
-            )),
+            Some(sighting) if is_name(&id) => Ok(Intent { id, sighting }),
+            Some(_) => unclear("an intent whose id cannot be part of an address"),
+            None => unclear("an intent in a state that this version does not know"),
         };
     }
     Err(error(response, order, request_id, now))
+}
+
+/// Whether the id can be stored and asked for: as a handle it becomes part of the path of every later call.
+fn is_name(id: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(plain)
 }
 
 fn error(

@@ -259,6 +259,31 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn an_id_that_cannot_be_part_of_an_address_is_no_handle() {
+        let rules = OrderRules { default_currency: None, max_amount_minor: 100 };
+        let order = Order::parse(r#"{"order_id":"o-1","amount":1,"currency":"EUR"}"#, &rules).unwrap();
+        let long = "p".repeat(256);
+        for (id, is_handle) in
+            [("pi_1", true), ("", false), ("pi 1", false), ("../accounts?", false), (long.as_str(), false)]
+        {
+            let body = format!(
+                r#"{{"id":"{id}","status":"requires_confirmation","amount":100,"currency":"eur","metadata":{{"order_id":"o-1"}}}}"#
+            );
+            let transport = Transport::from_fn(move |_request| {
+                let answer = Response::new(Bytes::from(body.clone()));
+                Box::pin(async move { Ok(answer) })
+            });
+            let credential = Credential::fixed(Some(Secret::new("sk_test_1").unwrap()), Clock::system());
+            let url = Uri::from_static("https://api.stripe.com");
+            let gateway = StripeGateway::new(transport, url, credential, "a", Clock::system()).unwrap();
+            let create = crate::gateway::Operation::Create { generation: 0 };
+            let key = IdempotencyKey::new("stripe:a:test", order.id(), 1, create);
+            let prepared = gateway.prepare(&order, &key, Duration::from_secs(1)).await;
+            assert_eq!(prepared.is_ok_and(|handle| handle == id), is_handle, "{id}");
+        }
+    }
+
     #[test]
     fn what_cannot_be_a_secret_key_is_refused() {
         assert_eq!(provider(None), Err(StripeConfigError::NoKey));
