@@ -220,7 +220,7 @@ fn gateway<E: Environment>(env: &Reader<'_, E>) -> Result<GatewayKind, ConfigErr
     Ok(match env.choice("GATEWAY", &[("stripe", Kind::Stripe), ("http", Kind::Http)], Kind::Http)? {
         Kind::Stripe => {
             let url = url.unwrap_or_else(|| "https://api.stripe.com".to_owned());
-            GatewayKind::Stripe { url: env.https_url("GATEWAY_URL", &url)? }
+            GatewayKind::Stripe { url: env.base_url("GATEWAY_URL", &url)? }
         }
         Kind::Http => match url {
             Some(url) => GatewayKind::Http { url: env.https_url("GATEWAY_URL", &url)? },

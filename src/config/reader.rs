@@ -96,11 +96,22 @@ impl<E: Environment> Reader<'_, E> {
         self.choice(name, &[("on", true), ("off", false), ("true", true), ("false", false)], false)
     }
 
+    /// An address that paths are added to.
+    pub(super) fn base_url(&self, name: &'static str, text: &str) -> Result<Uri, ConfigError> {
+        match self.https_url(name, text)? {
+            uri if uri.query().is_none() => Ok(uri),
+            _ => wrong(name, "must not have a query: the path of each call follows it"),
+        }
+    }
+
     pub(super) fn https_url(&self, name: &'static str, text: &str) -> Result<Uri, ConfigError> {
         let Ok(uri) = text.parse::<Uri>() else { return wrong(name, "must be a URL") };
         let Some(host) = uri.host() else {
             return wrong(name, "must be an absolute URL such as https://host/path");
         };
+        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+            return wrong(name, "must not hold a user or a password: addresses are printed");
+        }
         match uri.scheme_str() {
             Some("https") => Ok(uri),
             Some("http") if is_loopback(host) => Ok(uri),

@@ -44,6 +44,11 @@ fn a_bad_setting_is_refused_by_name() {
         (&[("GATEWAY_URL", "")], "GATEWAY_URL is not set"),
         (&[("GATEWAY_URL", "http://pay.example")], "GATEWAY_URL must be https"),
         (&[("GATEWAY_URL", "pay")], "GATEWAY_URL must"),
+        (&[("GATEWAY_URL", "https://u:p@pay.example")], "GATEWAY_URL must not hold a user"),
+        (
+            &[("GATEWAY", "stripe"), ("GATEWAY_URL", "https://pay.example?a=b")],
+            "GATEWAY_URL must not have a query",
+        ),
         (&[("GATEWAY_SECRET", "a"), ("GATEWAY_SECRET_ARN", "b")], "GATEWAY_SECRET and GATEWAY_SECRET_ARN"),
         (&[("GATEWAY_KEY_WINDOW", "20")], "GATEWAY_KEY_WINDOW must be a duration"),
         (&[("RECHARGE_AFTER_LOOKUP", "on")], "RECHARGE_AFTER_LOOKUP needs GATEWAY_LOOKUP=on"),
