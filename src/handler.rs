@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsBatchResponse;
+use futures_util::future::join_all;
 use tracing::Instrument;
 
 use crate::{
@@ -28,6 +29,8 @@ use crate::{
 const FLUSH: Duration = Duration::from_millis(200);
 /// SQS takes so many entries in one call.
 const ENTRIES: usize = 10;
+/// So many calls for visibility changes run at once.
+const CALLS: usize = 32;
 
 /// What an invocation runs on.
 #[derive(Debug)]
@@ -143,27 +146,35 @@ impl<S: Step, Q: Queue> Handler<S, Q> {
             );
             return changes.len();
         };
+        let mut failures = 0_usize;
+        // A batch of 10,000 records makes 1,000 calls; each is a connection, and a process has few.
+        for wave in changes.chunks(ENTRIES.saturating_mul(CALLS)) {
+            let calls = wave.chunks(ENTRIES).map(|chunk| self.hide_chunk(url, chunk, deadline));
+            failures = join_all(calls).await.into_iter().fold(failures, usize::saturating_add);
+        }
+        failures
+    }
+
+    /// One call; how many of its changes failed.
+    async fn hide_chunk(&self, url: &str, chunk: &[VisibilityChange], deadline: Timestamp) -> usize {
         let time = deadline.minus(ANSWER).since(self.clock.now());
-        let chunks = changes.chunks(ENTRIES).map(|chunk| async move {
-            match tokio::time::timeout(time, self.queue.change_visibility(url, chunk)).await {
-                Ok(Ok(results)) => {
-                    let failed: Vec<_> = results.into_iter().filter_map(Result::err).collect();
-                    for error in &failed {
-                        tracing::warn!(error = %ErrorChain(error), "a visibility change was refused");
-                    }
-                    failed.len()
+        match tokio::time::timeout(time, self.queue.change_visibility(url, chunk)).await {
+            Ok(Ok(results)) => {
+                let failed: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+                for error in &failed {
+                    tracing::warn!(error = %ErrorChain(error), "a visibility change was refused");
                 }
-                Ok(Err(error)) => {
-                    tracing::warn!(error = %ErrorChain(&error), "visibility changes failed");
-                    chunk.len()
-                }
-                Err(_elapsed) => {
-                    tracing::warn!("no time was left for visibility changes");
-                    chunk.len()
-                }
+                failed.len()
             }
-        });
-        futures_util::future::join_all(chunks).await.into_iter().fold(0, usize::saturating_add)
+            Ok(Err(error)) => {
+                tracing::warn!(error = %ErrorChain(&error), "visibility changes failed");
+                chunk.len()
+            }
+            Err(_elapsed) => {
+                tracing::warn!("no time was left for visibility changes");
+                chunk.len()
+            }
+        }
     }
 
     fn report(
