@@ -130,11 +130,14 @@ pub fn rfc3339(instant: Timestamp) -> String {
     format!("{year:04}-{:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z", u8::from(month))
 }
 
-/// JSON leaves some characters as they are that move a terminal's cursor or end a line for some readers.
+/// JSON leaves some characters as they are that move a terminal's cursor, end a line for some readers, or turn the
+/// direction of what follows.
 fn escape_controls(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
-        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+        if c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        {
             escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
         } else {
             escaped.push(c);
@@ -220,12 +223,15 @@ mod tests {
     #[test]
     fn nothing_from_outside_can_forge_a_line() {
         let line = lines(LevelFilter::INFO, || {
-            tracing::info!(reason = "a\n{\"level\":\"ERROR\"}\u{1b}[2J\u{9b}\u{2028}\u{7f}", "x");
+            tracing::info!(reason = "a\n{\"level\":\"ERROR\"}\u{1b}[2J\u{9b}\u{2028}\u{202e}\u{7f}", "x");
         });
         assert_eq!(line.matches('\n').count(), 1);
-        assert!(line.trim_end().chars().all(|c| !c.is_control() && c != '\u{2028}'), "{line:?}");
+        assert!(
+            line.trim_end().chars().all(|c| !c.is_control() && !['\u{2028}', '\u{202e}'].contains(&c)),
+            "{line:?}"
+        );
         let read: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(read["reason"], "a\n{\"level\":\"ERROR\"}\u{1b}[2J\u{9b}\u{2028}\u{7f}");
+        assert_eq!(read["reason"], "a\n{\"level\":\"ERROR\"}\u{1b}[2J\u{9b}\u{2028}\u{202e}\u{7f}");
     }
 
     #[test]
