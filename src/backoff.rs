@@ -80,6 +80,8 @@ impl Backoff {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const BACKOFF: Backoff = Backoff { base: Duration::from_secs(5), cap: Duration::from_secs(900) };
@@ -107,5 +109,19 @@ mod tests {
         let random = Random::seeded(1);
         assert_ne!(random.token(), random.token());
         assert_ne!(Random::System.token(), Random::System.token());
+    }
+
+    proptest! {
+        #[test]
+        fn no_count_and_no_setting_leaves_the_bounds(
+            base in 0..=u64::MAX, cap in 0..=u64::MAX, count in any::<u32>(), seed in any::<u64>()
+        ) {
+            let backoff = Backoff { base: Duration::from_millis(base), cap: Duration::from_millis(cap) };
+            let ceiling = backoff.ceiling(count);
+            prop_assert!(ceiling <= backoff.cap);
+            prop_assert!(ceiling >= backoff.base.min(backoff.cap), "never shorter than the first one");
+            prop_assert!(ceiling <= backoff.ceiling(count.saturating_add(1)), "more receives never wait less");
+            prop_assert!(backoff.delay(count, &Random::seeded(seed)) <= ceiling);
+        }
     }
 }

@@ -48,6 +48,8 @@ fn named_order(judged: &Judged) -> Option<(&MessageId, &OrderId)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::{
         charge::Outcome,
@@ -109,5 +111,40 @@ mod tests {
         let unnamed = [judged(0, "null", "o-1", true), judged(1, r#""""#, "o-2", false)];
         assert_eq!(answer(&unnamed).unwrap_err().positions, [1]);
         assert_eq!(json(&unnamed[..1]), r#"{"batchItemFailures":[]}"#);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_listed_that_was_not_in_the_event_and_nothing_that_failed_is_missing(
+            // Few ids and orders, so that messages and orders come twice; some without a name.
+            shape in prop::collection::vec((0_u8..6, 0_u8..4, any::<bool>()), 0..30)
+        ) {
+            let name = |id: u8| if id == 0 { "null".to_owned() } else { format!(r#""m-{id}""#) };
+            let batch: Vec<Judged> = shape
+                .iter()
+                .enumerate()
+                .map(|(position, (id, order, ack))| judged(position, &name(*id), &format!("o-{order}"), *ack))
+                .collect();
+            let unnamed = shape.iter().any(|(id, _, ack)| *id == 0 && !ack);
+            let Ok(answer) = answer(&batch) else {
+                prop_assert!(unnamed);
+                return Ok(());
+            };
+            prop_assert!(!unnamed, "a failure without a name was passed over");
+            let listed: Vec<&str> =
+                answer.batch_item_failures.iter().map(|failure| failure.item_identifier.as_str()).collect();
+            let once: HashSet<&&str> = listed.iter().collect();
+            prop_assert_eq!(once.len(), listed.len());
+            for id in 1..6 {
+                let of_this = || shape.iter().filter(|one| one.0 == id);
+                let failed = of_this()
+                    .any(|(_, order, ack)| !ack && !of_this().any(|other| other.1 == *order && other.2));
+                prop_assert_eq!(listed.contains(&format!("m-{id}").as_str()), failed);
+            }
+            let named = |id: &&str| {
+                batch.iter().any(|one| one.record.message_id.as_ref().is_some_and(|own| own.as_str() == *id))
+            };
+            prop_assert!(listed.iter().all(named));
+        }
     }
 }

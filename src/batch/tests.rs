@@ -331,6 +331,42 @@ proptest! {
                 false => parsed.order.as_ref().ok().map(|order| order.id().to_string()),
             };
             prop_assert!(lane.iter().all(|parsed| key(parsed) == key(&lane[0])));
+            let same = lanes.iter().filter(|other| {
+                key(&lane[0]).is_some()
+                    && key(&other[0]) == key(&lane[0])
+                    && other[0].record.is_fifo() == lane[0].record.is_fifo()
+            });
+            prop_assert!(same.count() <= 1, "one order or group in two lanes would run side by side");
+        }
+    }
+
+    #[test]
+    fn every_record_is_judged_once_whatever_its_neighbours_run_into(
+        shape in prop::collection::vec((0_usize..7, prop::option::of(0_u8..3), any::<bool>()), 0..25),
+        concurrency in 1_usize..6,
+    ) {
+        const FATES: [&str; 7] = ["good", "bad", "down", "stop", "hang", "panic", "malformed"];
+        let records: Vec<Record> = shape.iter().enumerate().map(|(position, (fate, group, fifo))| {
+            let order = if FATES[*fate] == "malformed" { "malformed".into() } else { format!("{}-{position}", FATES[*fate]) };
+            record(position, &order, group.map(|group| format!("g{group}")).as_deref(), *fifo)
+        }).collect();
+        let rules = BatchRules { concurrency, ..rules() };
+        let (step, dlq) = (Script::default(), Dlq::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let result = runtime.block_on(run_with(&step, &dlq, &rules, records, 0));
+        let positions: Vec<usize> = result.judged.iter().map(|judged| judged.record.position).collect();
+        prop_assert_eq!(positions, (0..shape.len()).collect::<Vec<_>>());
+        let seen = step.seen();
+        let once: HashSet<&String> = seen.iter().collect();
+        prop_assert_eq!(once.len(), seen.len(), "an order was begun twice");
+        // On FIFO queues nothing of a group is acknowledged behind a failure.
+        let mut ended = HashSet::new();
+        for judged in result.judged.iter().filter(|judged| judged.record.is_fifo() && judged.record.group.is_some()) {
+            let ack = judged.outcome.decision.is_ack();
+            prop_assert!(!ack || !ended.contains(&judged.record.group));
+            if !ack {
+                ended.insert(judged.record.group.clone());
+            }
         }
     }
 }
