@@ -13,6 +13,7 @@ mod lazy;
 mod roots;
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use secrecy::zeroize::Zeroizing;
 
 #[cfg(feature = "s3")]
 use crate::payload::{self, Payloads};
@@ -199,7 +200,7 @@ impl Clients {
             let call = client.get_secret_value().secret_id(&id);
             Box::pin(async move {
                 let answer = call.send().await?;
-                let text = answer.secret_string().ok_or("the secret holds no text")?;
+                let text = Zeroizing::new(answer.secret_string.ok_or("the secret holds no text")?);
                 Ok(Secret::new(text.trim_end())?)
             })
         })

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use http::Uri;
+use secrecy::zeroize::Zeroizing;
 use tracing::level_filters::LevelFilter;
 
 use crate::{
@@ -255,7 +256,7 @@ fn account<E: Environment>(env: &Reader<'_, E>) -> Result<String, ConfigError> {
 fn secret<E: Environment>(env: &Reader<'_, E>) -> Result<SecretSource, ConfigError> {
     match (env.text("GATEWAY_SECRET"), env.text("GATEWAY_SECRET_ARN")) {
         (Some(_), Some(_)) => wrong("GATEWAY_SECRET", "and GATEWAY_SECRET_ARN are both set: set one"),
-        (Some(secret), None) => match Secret::new(&secret) {
+        (Some(secret), None) => match Secret::new(&Zeroizing::new(secret)) {
             Ok(secret) => Ok(SecretSource::Given(secret)),
             Err(error) => wrong("GATEWAY_SECRET", format!("cannot be used: {error}")),
         },

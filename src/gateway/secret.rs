@@ -9,7 +9,7 @@ use std::{
 };
 
 use http::HeaderValue;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::{ExposeSecret, SecretString, zeroize::Zeroizing};
 
 use crate::{
     clock::{Clock, Timestamp},
@@ -40,7 +40,8 @@ impl Secret {
     }
 
     fn bearer(&self) -> Option<HeaderValue> {
-        let mut header = HeaderValue::from_str(&format!("Bearer {}", self.0.expose_secret())).ok()?;
+        let text = Zeroizing::new(format!("Bearer {}", self.0.expose_secret()));
+        let mut header = HeaderValue::from_str(&text).ok()?;
         header.set_sensitive(true);
         Some(header)
     }
