@@ -61,7 +61,10 @@ impl QueueArn {
         let mut parts = arn.splitn(6, ':');
         let ("arn", partition, "sqs") = (parts.next()?, parts.next()?, parts.next()?) else { return None };
         let (region, account, name) = (parts.next()?, parts.next()?, parts.next()?);
-        let complete = ![partition, region, account, name].contains(&"") && !name.contains(':');
+        // They become part of an address and of a metric: what AWS would never write there is no ARN.
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let usable = |part: &str| !part.is_empty() && part.bytes().all(plain);
+        let complete = [partition, region, account, name].into_iter().all(usable);
         complete.then(|| Self {
             partition: partition.into(),
             region: region.into(),
@@ -233,7 +236,10 @@ mod tests {
 
     #[test]
     fn only_complete_sqs_arns_are_read() {
-        for arn in ["", "arn:aws:sns:r:1:t", "arn:aws:sqs:r:1", "arn:aws:sqs:r:1:", "arn:aws:sqs:r:1:a:b"] {
+        let elsewhere = ["arn:aws:sqs:evil.example/#:1:q", "arn:aws:sqs:r:1:q/../x", "arn:aws:sqs:r:1:q\n"];
+        let incomplete =
+            ["", "arn:aws:sns:r:1:t", "arn:aws:sqs:r:1", "arn:aws:sqs:r:1:", "arn:aws:sqs:r:1:a:b"];
+        for arn in incomplete.into_iter().chain(elsewhere) {
             assert_eq!(QueueArn::parse(arn), None, "{arn}");
         }
         assert!(QueueArn::parse("arn:aws:sqs:r:1:q.fifo").unwrap().is_fifo());
