@@ -9,6 +9,7 @@ use crate::{
     charge::Alarm,
     clock::Timestamp,
     decision::{AckReason, Decision, PoisonReason, RetryReason},
+    telemetry::escape_controls,
 };
 
 /// The CloudWatch namespace.
@@ -217,6 +218,6 @@ impl Metrics {
             "_aws".to_owned(),
             json!({"Timestamp": now.as_millis(), "CloudWatchMetrics": [directive]}),
         );
-        Value::Object(line).to_string()
+        escape_controls(&Value::Object(line).to_string())
     }
 }

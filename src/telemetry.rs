@@ -132,7 +132,7 @@ pub fn rfc3339(instant: Timestamp) -> String {
 
 /// JSON leaves some characters as they are that move a terminal's cursor, end a line for some readers, or turn the
 /// direction of what follows.
-fn escape_controls(json: &str) -> String {
+pub(crate) fn escape_controls(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         if c.is_control()
