@@ -17,6 +17,8 @@ use crate::{
 const MAX_RECEIVE_COUNT: u32 = 1_000_000;
 /// At most this many keys of a foreign event are named in the error.
 const KEYS_NAMED: usize = 10;
+/// A name with more digits is not shown; the shortest card numbers have 12.
+const DIGITS_NAMED: usize = 8;
 
 /// Why an invocation is not an SQS batch. Nothing was charged.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,10 +88,11 @@ fn no_records(members: &BTreeMap<String, &RawValue>) -> EventError {
     EventError::NoRecords { keys: format!("[{}]", keys.join(", ")), hint }
 }
 
-/// Names from outside appear in errors only if they are short and plain.
+/// Names from outside appear in errors only if they are short and plain, and hold no number as long as a card's.
 fn plain_name(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_:.".contains(c);
-    if !name.is_empty() && name.len() <= 40 && name.chars().all(plain) {
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    if !name.is_empty() && name.len() <= 40 && digits <= DIGITS_NAMED && name.chars().all(plain) {
         name.to_owned()
     } else {
         "?".to_owned()
@@ -299,8 +302,8 @@ mod tests {
                  (`records` must be spelt `Records`)",
             ),
             (
-                r#"{"Messages":[],"card 4242":1}"#,
-                "this is not an SQS event: there is no `Records` list; top-level keys seen: [Messages, ?] \
+                r#"{"Messages":[],"card 4242":1,"card-4242424242424242":1}"#,
+                "this is not an SQS event: there is no `Records` list; top-level keys seen: [Messages, ?, ?] \
                  (this has the shape of a ReceiveMessage answer, not of an event source mapping event)",
             ),
             ("null", "this is not an SQS event: it is null, not an object with a `Records` list"),
