@@ -10,6 +10,7 @@ mod deploy;
 mod deployed;
 mod docs;
 mod fault_matrix;
+mod fuzzing;
 mod layering;
 mod ledger;
 mod local_mode;
