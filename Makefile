@@ -12,7 +12,7 @@ MINUTES ?= 30
 export CASES_DIR FEATURES MINUTES
 
 .DEFAULT_GOAL := help
-.PHONY: help run test peers cases check bench budget bench-worker build deploy prove soak fuzz
+.PHONY: help run test peers cases check bench budget bench-worker build deploy prove soak fuzz abuse
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' | awk -F'|' '{ printf "%-13s %s\n", $$1, $$2 }'
@@ -68,6 +68,9 @@ prove: ## run the long proofs: tests marked as ignored whose name contains `prov
 
 soak: ## run the chaos soak for MINUTES=30: ignored tests whose name contains `soak`
 	$(CARGO) test $(FLAGS) soak -- --ignored --nocapture
+
+abuse: ## print time and memory of the real binary under every abuse of docs/abuse.md
+	$(CARGO) test $(FLAGS) --test it abuse -- --nocapture --test-threads=1
 
 fuzz: ## fuzz every target, each for MINUTES=10, two side by side (needs a C++ compiler; installs cargo-fuzz into .tools)
 	MINUTES=$(if $(filter file,$(origin MINUTES)),10,$(MINUTES)) scripts/fuzz

@@ -2,6 +2,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "tests")]
 #![cfg(all(feature = "lambda", feature = "local"))]
 
+mod abuse;
 mod artefact;
 mod cases;
 mod concurrency;
