@@ -9,7 +9,7 @@ BINS    := --bins --examples
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 CONFIG  ?= default
 MINUTES ?= 30
-export CASES_DIR FEATURES MINUTES
+export CASES_DIR FEATURES MINUTES ORDERS
 
 .DEFAULT_GOAL := help
 .PHONY: help run test peers cases check bench budget bench-worker build deploy prove soak fuzz abuse
@@ -66,7 +66,7 @@ deploy: ## build and deploy to your AWS account with SAM, guided (CONFIG=prod fo
 prove: ## run the long proofs: tests marked as ignored whose name contains `prove`
 	$(CARGO) test $(FLAGS) prove -- --ignored --nocapture
 
-soak: ## run the chaos soak for MINUTES=30: ignored tests whose name contains `soak`
+soak: ## run the chaos soak for MINUTES=30, or until there were ORDERS=100000
 	$(CARGO) test $(FLAGS) soak -- --ignored --nocapture
 
 abuse: ## print time and memory of the real binary under every abuse of docs/abuse.md

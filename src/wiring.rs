@@ -42,10 +42,18 @@ impl ConfiguredCharge {
     /// # Errors
     /// The credential cannot be read, or the gateway's client cannot be built.
     pub async fn build(config: &Config, clients: &Clients) -> Result<Self, StartError> {
+        Self::by_clock(config, clients, Clock::system()).await
+    }
+
+    /// The same by another clock than the machine's.
+    ///
+    /// # Errors
+    /// The credential cannot be read, or the gateway's client cannot be built.
+    pub async fn by_clock(config: &Config, clients: &Clients, clock: Clock) -> Result<Self, StartError> {
         // Side by side, because each opens a connection.
         let (credential, desk) = tokio::join!(clients.credential(&config.secret), desk(config, clients));
-        let credential = credential?;
-        let (transport, clock) = (Transport::new()?, Clock::system());
+        let (credential, desk) = (credential?, Desk { clock: clock.clone(), ..desk });
+        let transport = Transport::new()?;
         Ok(match config.gateway.clone() {
             GatewayKind::Http { url } => Self::OneShot(OneShotCharge {
                 desk,

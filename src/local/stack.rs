@@ -281,12 +281,12 @@ impl Stack {
     }
 
     /// Every variable of the function's process.
-    pub(crate) fn environment(&self) -> &BTreeMap<String, String> {
+    pub fn environment(&self) -> &BTreeMap<String, String> {
         &self.environment
     }
 
     /// Where the function writes to.
-    pub(crate) fn log(&self) -> &Log {
+    pub fn log(&self) -> &Log {
         &self.log
     }
 

@@ -1,106 +1,118 @@
-//! The chaos soak: round after round of orders while everything fails, each round audited. `make soak MINUTES=30`.
+//! The chaos soak: round after round of orders while everything fails, each round audited.
+//!
+//! `make soak MINUTES=30` goes on for so long, `make soak ORDERS=100000` until there were so many orders. Two functions,
+//! one five seconds ahead and one five behind, and a worker share a queue and a ledger; the provider has every
+//! fault, DynamoDB throttles and loses answers, and one of the processes is killed every few seconds.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that reports its rounds")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that reports its rounds"
+)]
 
+mod consumers;
+mod round;
 mod throttle;
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use charge_once::{
-    clock::Clock,
-    gateway::simulated::Script,
-    generate::Recipe,
-    local::{
-        environment::Provider,
-        mapping::Counts,
-        rehearsal::{Consumer, FUNCTION_TIMEOUT, Rehearsal, Rehearsed},
-        stack::{Stack, StackConfig},
-    },
-};
+use self::round::{Round, round};
 
-use self::throttle::Throttle;
+/// Orders of one round at most: enough that its end, when the last few wait for their leases, takes little of it.
+const ORDERS: u64 = 10_000;
 
-/// Orders of one round: enough that kills and faults meet, few enough that a round takes a minute or two.
-const ORDERS: u32 = 500;
-
-#[expect(clippy::disallowed_methods, reason = "the Makefile hands MINUTES over")]
-fn minutes() -> u64 {
-    std::env::var("MINUTES").map_or(30, |minutes| minutes.parse().unwrap())
+#[expect(clippy::disallowed_methods, reason = "the Makefile hands MINUTES and ORDERS over")]
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
 }
 
 #[derive(Debug, Default)]
 struct Totals {
     rounds: u64,
+    messages: usize,
     orders: usize,
     charged: usize,
+    declined: usize,
+    held: usize,
+    poison: usize,
+    unsettled_before: usize,
     unsettled: usize,
     deliveries: u64,
     kills: u64,
     throttled: usize,
-    peak_memory: u64,
+    redriven: usize,
+    took: Duration,
 }
 
 impl Totals {
-    fn add(&mut self, round: &Rehearsed, throttled: usize) {
+    fn add(&mut self, round: &Round) {
         self.rounds += 1;
-        self.orders += round.audit.orders;
-        self.charged += round.audit.charged;
-        self.unsettled += round.audit.unsettled;
+        self.messages += round.messages;
+        self.orders += round.after.orders;
+        self.charged += round.after.charged;
+        self.declined += round.after.declined;
+        self.held += round.after.held;
+        self.poison += round.after.poison;
+        self.unsettled_before += round.before.unsettled;
+        self.unsettled += round.after.unsettled;
         self.deliveries += round.deliveries;
         self.kills += round.kills;
-        self.throttled += throttled;
-        self.peak_memory = self.peak_memory.max(round.peak_memory.unwrap_or_default());
+        self.throttled += round.throttled;
+        self.redriven += round.redriven;
+        self.took += round.took;
+    }
+
+    /// Where every order ended, and what it took; lost, double and out of order would have failed the round.
+    fn table(&self) -> String {
+        let each = self.took.as_secs() * 1000 / u64::try_from(self.orders.max(1)).unwrap();
+        let rows = [
+            ("orders", self.orders),
+            ("charged once, and PAID", self.charged),
+            ("declined", self.declined),
+            ("held for a person", self.held),
+            ("messages without an order", self.poison),
+            ("lost", 0),
+            ("charged twice", 0),
+            ("out of order in their group", 0),
+            ("unsettled before the sweep", self.unsettled_before),
+            ("sent again after it", self.redriven),
+            ("unsettled", self.unsettled),
+            ("messages", self.messages),
+            ("requests throttled", self.throttled),
+        ];
+        let counted = rows.map(|(what, count)| format!("{what:28}{count:>10}\n")).concat();
+        let Self { rounds, deliveries, kills, took, .. } = self;
+        format!(
+            "{counted}{rounds} rounds, {deliveries} deliveries to functions, {kills} kills, {took:.0?}, {each} s for 1,000 orders"
+        )
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "runs for MINUTES; make soak"]
 async fn soak_loses_nothing_and_charges_nothing_twice() {
-    let until = Instant::now() + Duration::from_secs(minutes() * 60);
+    let begun = Instant::now();
+    let wanted = number("ORDERS");
+    let minutes = Duration::from_secs(number("MINUTES").unwrap_or(30) * 60);
     let mut totals = Totals::default();
     for seed in 1.. {
-        let (round, throttled) = round(seed).await;
-        totals.add(&round, throttled);
-        println!("{totals:?}");
-        assert!(round.audit.is_sound(), "round {seed}: {:?}", round.audit);
-        if Instant::now() > until {
-            return;
+        // At least one round with each kind of queue. Duplicates and poison are among the messages, so a few more
+        // make as many orders.
+        let orders = wanted.map_or(ORDERS, |wanted| ORDERS.min(wanted.div_ceil(2)));
+        let messages = u32::try_from(orders + orders / 10 + 20).unwrap();
+        let round = round(seed, messages).await;
+        totals.add(&round);
+        println!("round {seed}: {:?}, {:?}", round.took, round.after);
+        assert!(round.before.is_sound(), "round {seed}: {:?}", round.before);
+        assert!(round.after.is_sound() && round.after.unsettled == 0, "round {seed}: {:?}", round.after);
+        let enough = match wanted {
+            Some(wanted) => u64::try_from(totals.orders).unwrap() >= wanted,
+            None => begun.elapsed() > minutes,
+        };
+        if enough {
+            break;
         }
     }
-}
-
-/// Function and worker, standard and FIFO queues take turns.
-async fn round(seed: u64) -> (Rehearsed, usize) {
-    let recipe = Recipe {
-        count: ORDERS,
-        fifo: seed.is_multiple_of(2),
-        duplicates_percent: 5,
-        poison_percent: 1,
-        seed,
-    };
-    let rehearsal = Rehearsal { recipe, kill_every: Some(Duration::from_secs(5)), concurrency: 5 };
-    let throttle = Throttle::start().await;
-    let mut settings: BTreeMap<_, _> = rehearsal.settings();
-    settings.insert("AWS_ENDPOINT_URL_DYNAMODB".into(), throttle.url());
-    let config = StackConfig {
-        bootstrap: PathBuf::from(env!("CARGO_BIN_EXE_bootstrap")),
-        provider: Provider::Stripe,
-        script: Script::parse(&format!("mixed,seed={seed}")).unwrap(),
-        data: None,
-        settings,
-        timeout: FUNCTION_TIMEOUT,
-        clock: Clock::system(),
-    };
-    let stack = Stack::without_function(config).await.unwrap();
-    throttle.connect_to(&stack.dynamodb_url());
-    let consumer = match seed % 4 {
-        1 | 2 => Consumer::Function,
-        _ => Consumer::Worker(PathBuf::from(env!("CARGO_BIN_EXE_charge-once"))),
-    };
-    let round = rehearsal.run(&stack, &consumer, &Counts::default()).await.unwrap();
-    (round, throttle.throttled())
+    println!("{}", totals.table());
 }
