@@ -146,7 +146,8 @@ impl<'a> Envelope<'a> {
 
 /// The pointer, or `None` if the text is something else than one of the extended client.
 fn pointer(json: &str) -> Result<Option<S3Pointer>, EnvelopeError> {
-    let named = json.trim_start().strip_prefix('[').is_some_and(|list| {
+    let json = json.trim_start();
+    let named = json.strip_prefix('[').is_some_and(|list| {
         S3_POINTERS.iter().any(|class| list.trim_start().starts_with(&format!("\"{class}\"")))
     });
     if !named {
