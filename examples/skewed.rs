@@ -9,17 +9,13 @@
 use std::{sync::Arc, time::Duration};
 
 use charge_once::{
-    backoff::Random,
     clients::Clients,
     clock::{Clock, Timestamp},
     config::{Config, Environment, ProcessEnvironment, parse_duration},
-    handler::Handler,
-    telemetry,
+    lambda, telemetry,
     wiring::{self, ConfiguredCharge, StartError},
-    worker::{Monitor, Worker, WorkerRules},
+    worker::WorkerRules,
 };
-use lambda_runtime::{LambdaEvent, service_fn};
-use serde_json::value::RawValue;
 
 #[tokio::main]
 async fn main() -> Result<(), StartError> {
@@ -42,28 +38,8 @@ fn skewed(millis: i64) -> Clock {
 
 async fn serve(config: Config, clock: Clock) -> Result<(), StartError> {
     let clients = Clients::load(&ProcessEnvironment).await?;
-    let handler = Arc::new(Handler {
-        step: ConfiguredCharge::by_clock(&config, &clients, clock.clone()).await?,
-        queue: clients.queue(),
-        payloads: wiring::payloads(&config, &clients),
-        spans: wiring::spans(&config)?,
-        batch: wiring::batch_rules(&config),
-        visibility: wiring::visibility_rules(&config),
-        queue_url: config.queue_url,
-        service: config.service,
-        default_timeout: config.default_timeout,
-        clock,
-        random: Random::System,
-        emit: telemetry::print_line,
-    });
-    let function = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
-        let handler = Arc::clone(&handler);
-        async move {
-            let (payload, context) = event.into_parts();
-            handler.handle(payload.get(), context.deadline, &context.request_id).await
-        }
-    });
-    lambda_runtime::run_concurrent(function).await
+    let step = ConfiguredCharge::by_clock(&config, &clients, clock.clone()).await?;
+    lambda::serve(wiring::handler(config, &clients, step, clock)?).await
 }
 
 async fn work(mut config: Config, clock: Clock, options: &[String]) -> Result<(), StartError> {
@@ -74,25 +50,14 @@ async fn work(mut config: Config, clock: Clock, options: &[String]) -> Result<()
     config.rules.renews_lease = true;
     let loops = option("--loops")?.parse()?;
     let clients = Clients::load(&ProcessEnvironment).await?;
-    let worker = Arc::new(Worker {
-        step: ConfiguredCharge::by_clock(&config, &clients, clock.clone()).await?,
-        queue: Arc::new(clients.receiving_queue()),
-        payloads: wiring::payloads(&config, &clients),
-        spans: wiring::spans(&config)?,
-        rules: WorkerRules {
-            queue_url: option("--queue-url")?.clone(),
-            loops,
-            concurrency: config.concurrency.saturating_mul(loops),
-            visibility: parse_duration(option("--visibility")?).ok_or("--visibility is no duration")?,
-            wait: Duration::from_secs(1),
-        },
-        batch: wiring::batch_rules(&config),
-        visibility: wiring::visibility_rules(&config),
-        service: config.service,
-        monitor: Arc::new(Monitor::new(clock.clone())),
-        clock,
-        random: Random::System,
-        emit: telemetry::print_line,
-    });
+    let step = ConfiguredCharge::by_clock(&config, &clients, clock.clone()).await?;
+    let rules = WorkerRules {
+        queue_url: option("--queue-url")?.clone(),
+        loops,
+        concurrency: config.concurrency.saturating_mul(loops),
+        visibility: parse_duration(option("--visibility")?).ok_or("--visibility is no duration")?,
+        wait: Duration::from_secs(1),
+    };
+    let worker = Arc::new(wiring::worker(config, &clients, step, rules, clock)?);
     Ok(worker.run(std::future::pending()).await?)
 }

@@ -7,12 +7,12 @@ use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::value::RawValue;
 
 use crate::{
-    backoff::Random,
     charge::Step,
     clients::Clients,
     clock::Clock,
     config::{Config, Environment, ProcessEnvironment},
     handler::Handler,
+    queue::Queue,
     telemetry::{self, ErrorChain},
     wiring::{self, StartError},
 };
@@ -67,20 +67,16 @@ async fn start<S: Step + 'static>(
     build: impl AsyncFnOnce(&Config, &Clients) -> Result<S, StartError>,
 ) -> Result<(), StartError> {
     let clients = Clients::load(&ProcessEnvironment).await?;
-    let handler = Arc::new(Handler {
-        step: build(&config, &clients).await?,
-        queue: clients.queue(),
-        payloads: wiring::payloads(&config, &clients),
-        spans: wiring::spans(&config)?,
-        batch: wiring::batch_rules(&config),
-        visibility: wiring::visibility_rules(&config),
-        queue_url: config.queue_url,
-        service: config.service,
-        default_timeout: config.default_timeout,
-        clock: Clock::system(),
-        random: Random::System,
-        emit: telemetry::print_line,
-    });
+    let step = build(&config, &clients).await?;
+    serve(wiring::handler(config, &clients, step, Clock::system())?).await
+}
+
+/// Takes one event after the other from Lambda, until Lambda ends the process.
+///
+/// # Errors
+/// The Runtime API cannot be reached, or refuses.
+pub async fn serve<S: Step + 'static, Q: Queue + 'static>(handler: Handler<S, Q>) -> Result<(), StartError> {
+    let handler = Arc::new(handler);
     let function = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
         let handler = Arc::clone(&handler);
         async move {

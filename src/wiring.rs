@@ -1,5 +1,12 @@
 //! Settings -> what both shells run on.
 
+#[cfg(feature = "worker")]
+use std::sync::Arc;
+
+#[cfg(feature = "lambda")]
+use crate::handler::Handler;
+#[cfg(feature = "worker")]
+use crate::worker::{Monitor, Worker, WorkerRules};
 use crate::{
     backoff::Random,
     batch::BatchRules,
@@ -11,7 +18,9 @@ use crate::{
     ledger::dynamodb::DynamoDbLedger,
     order::Order,
     payload::Payloads,
+    queue::sqs::SqsQueue,
     spans::Spans,
+    telemetry,
     visibility::VisibilityRules,
 };
 
@@ -69,9 +78,64 @@ impl ConfiguredCharge {
     }
 }
 
+/// What works on Lambda's events with this step, by this clock.
+///
+/// # Errors
+/// The client of the collector of spans cannot be built.
+#[cfg(feature = "lambda")]
+pub fn handler<S>(
+    config: Config,
+    clients: &Clients,
+    step: S,
+    clock: Clock,
+) -> Result<Handler<S, SqsQueue>, StartError> {
+    Ok(Handler {
+        step,
+        queue: clients.queue(),
+        payloads: payloads(&config, clients),
+        spans: spans(&config)?,
+        batch: batch_rules(&config),
+        visibility: visibility_rules(&config),
+        queue_url: config.queue_url,
+        service: config.service,
+        default_timeout: config.default_timeout,
+        clock,
+        random: Random::System,
+        emit: telemetry::print_line,
+    })
+}
+
+/// What works on a queue without Lambda, with this step and by this clock.
+///
+/// # Errors
+/// The client of the collector of spans cannot be built.
+#[cfg(feature = "worker")]
+pub fn worker<S>(
+    config: Config,
+    clients: &Clients,
+    step: S,
+    rules: WorkerRules,
+    clock: Clock,
+) -> Result<Worker<S, SqsQueue>, StartError> {
+    Ok(Worker {
+        step,
+        queue: Arc::new(clients.receiving_queue()),
+        payloads: payloads(&config, clients),
+        spans: spans(&config)?,
+        rules,
+        batch: batch_rules(&config),
+        visibility: visibility_rules(&config),
+        service: config.service,
+        monitor: Arc::new(Monitor::new(clock.clone())),
+        clock,
+        random: Random::System,
+        emit: telemetry::print_line,
+    })
+}
+
 /// Where bodies are read that were too large for a message; no client is made if no bucket is named.
 #[cfg_attr(not(feature = "s3"), expect(unused_variables, reason = "nothing can be read"))]
-pub fn payloads(config: &Config, clients: &Clients) -> Payloads {
+fn payloads(config: &Config, clients: &Clients) -> Payloads {
     #[cfg(feature = "s3")]
     if !config.payload_buckets.is_empty() {
         return clients.payloads(config.payload_buckets.clone());
@@ -80,11 +144,8 @@ pub fn payloads(config: &Config, clients: &Clients) -> Payloads {
 }
 
 /// Where the records' spans go.
-///
-/// # Errors
-/// The collector's client cannot be built.
 #[cfg_attr(not(feature = "otel"), expect(unused_variables, reason = "nothing is sent"))]
-pub fn spans(config: &Config) -> Result<Spans, StartError> {
+fn spans(config: &Config) -> Result<Spans, StartError> {
     #[cfg(feature = "otel")]
     if let Some(collector) = &config.collector {
         return Ok(Spans::to(collector, &config.service, Transport::new()?)?);
@@ -102,7 +163,7 @@ pub async fn desk(config: &Config, clients: &Clients) -> Desk<DynamoDbLedger> {
 }
 
 /// How a batch runs.
-pub fn batch_rules(config: &Config) -> BatchRules {
+fn batch_rules(config: &Config) -> BatchRules {
     BatchRules {
         concurrency: config.concurrency,
         time_to_begin: config.time_to_begin(),
@@ -112,6 +173,6 @@ pub fn batch_rules(config: &Config) -> BatchRules {
 }
 
 /// How long failed messages wait.
-pub fn visibility_rules(config: &Config) -> VisibilityRules {
+fn visibility_rules(config: &Config) -> VisibilityRules {
     VisibilityRules { backoff: config.backoff, max_receive_count: config.max_receive_count }
 }

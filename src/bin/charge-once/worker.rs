@@ -3,14 +3,13 @@
 use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use charge_once::{
-    backoff::Random,
     clients::Clients,
     clock::Clock,
     config::{Config, ProcessEnvironment, parse_duration},
     queue::sqs::SqsQueue,
     telemetry::{self, ErrorChain},
     wiring::{self, ConfiguredCharge, StartError},
-    worker::{Monitor, Worker, WorkerRules, serve},
+    worker::{Worker, WorkerRules, serve},
 };
 use tokio::{
     net::TcpListener,
@@ -95,20 +94,8 @@ async fn build(args: &Args, config: Config) -> Result<Worker<ConfiguredCharge, S
     crate::aws::ready(&clients).await?;
     let step = ConfiguredCharge::build(&config, &clients).await?;
     tracing::info!(queue_url, loops, concurrency, "the worker starts");
-    Ok(Worker {
-        step,
-        queue: Arc::new(clients.receiving_queue()),
-        payloads: wiring::payloads(&config, &clients),
-        spans: wiring::spans(&config)?,
-        rules: WorkerRules { queue_url, loops, concurrency, visibility: args.visibility, wait: LONG_POLL },
-        batch: wiring::batch_rules(&config),
-        visibility: wiring::visibility_rules(&config),
-        service: config.service,
-        monitor: Arc::new(Monitor::new(Clock::system())),
-        clock: Clock::system(),
-        random: Random::System,
-        emit: telemetry::print_line,
-    })
+    let rules = WorkerRules { queue_url, loops, concurrency, visibility: args.visibility, wait: LONG_POLL };
+    wiring::worker(config, &clients, step, rules, Clock::system())
 }
 
 /// Works until the first signal, and serves health and metrics until the work has ended.
