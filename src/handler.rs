@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsBatchResponse;
-use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 use tracing::Instrument;
 
 use crate::{
@@ -146,13 +146,11 @@ impl<S: Step, Q: Queue> Handler<S, Q> {
             );
             return changes.len();
         };
-        let mut failures = 0_usize;
+        let calls: Vec<_> =
+            changes.chunks(ENTRIES).map(|chunk| self.hide_chunk(url, chunk, deadline)).collect();
         // A batch of 10,000 records makes 1,000 calls; each is a connection, and a process has few.
-        for wave in changes.chunks(ENTRIES.saturating_mul(CALLS)) {
-            let calls = wave.chunks(ENTRIES).map(|chunk| self.hide_chunk(url, chunk, deadline));
-            failures = join_all(calls).await.into_iter().fold(failures, usize::saturating_add);
-        }
-        failures
+        let failed = stream::iter(calls).buffer_unordered(CALLS);
+        failed.fold(0, |all, failed| async move { usize::saturating_add(all, failed) }).await
     }
 
     /// One call; how many of its changes failed.
