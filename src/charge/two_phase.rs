@@ -125,7 +125,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
                 // The provider may replay this 500 for a day; another key gets another handle, and only the one
                 // that is stored is ever charged.
                 operation = Operation::CreateAnew { generation, fence: lease.entry().fence };
-                resends.count(true);
+                resends.count();
             } else if !resends.again(&self.desk, work, &error).await {
                 return Phase::End(self.not_prepared(work, lease, error).await);
             }

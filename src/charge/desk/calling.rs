@@ -31,13 +31,15 @@ impl Resends {
         error: &GatewayError,
     ) -> bool {
         let again = error.kind.may_resend() && self.0 < RESENDS && desk.pause(work, RESEND_PAUSE).await;
-        self.count(again);
+        if again {
+            self.count();
+        }
         again
     }
 
-    /// Counts a repetition for which nothing is waited.
-    pub(in crate::charge) fn count(&mut self, again: bool) {
-        self.0 = self.0.saturating_add(u32::from(again));
+    /// Counts a repetition; for one before which nothing is waited.
+    pub(in crate::charge) fn count(&mut self) {
+        self.0 = self.0.saturating_add(1);
     }
 }
 
