@@ -50,7 +50,7 @@ impl Endpoint {
     }
 }
 
-fn client(url: &str) -> Client {
+pub(crate) fn client(url: &str) -> Client {
     let config = Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::from_static("us-east-1"))

@@ -6,8 +6,7 @@
 use std::time::{Duration, Instant};
 
 use aws_sdk_sqs::{
-    Client, Config,
-    config::{BehaviorVersion, Credentials, Region, retry::RetryConfig},
+    Client,
     types::{QueueAttributeName, SendMessageBatchRequestEntry},
 };
 use charge_once::{
@@ -19,6 +18,8 @@ use charge_once::{
 };
 use serde_json::{Value, json};
 use tokio::process::Command;
+
+use crate::queue::client;
 
 /// What ministack 1.5.33 does otherwise than SQS documents; each is a row of `docs/peers.md`.
 const MINISTACK_DIFFERS: [&str; 7] = [
@@ -48,14 +49,7 @@ struct Emulator {
 impl Emulator {
     fn at(variable: &str) -> Self {
         let url = peer(variable);
-        let config = Config::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::from_static("us-east-1"))
-            .credentials_provider(Credentials::for_tests())
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
-            .retry_config(RetryConfig::disabled())
-            .endpoint_url(&url);
-        let client = Client::from_conf(config.build());
+        let client = client(&url);
         Self { url, queue: SqsQueue::new(client.clone()), client, run: Random::System.token() }
     }
 
