@@ -11,8 +11,6 @@ import io
 import json
 import os
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,6 +22,7 @@ from botocore.config import Config
 from samtranslator.yaml_helper import yaml_parse
 
 import orders
+from peer import Peer
 from provider import Provider
 
 STACK = "charge-once"
@@ -43,43 +42,31 @@ def main():
         print(f"{queue_type}: settled in {time.monotonic() - began:.1f} s")
 
 
-class Emulator:
-    """ministack on a free loopback port, stopped at the end whatever happens."""
+class Emulator(Peer):
+    """ministack; it hands its own environment on to the function."""
 
     def __init__(self, program, folder):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
         self.log_path = os.path.join(folder, "ministack.log")
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": folder,
-            "TMPDIR": folder,
-            "BIND_HOST": "127.0.0.1",
-            "MINISTACK_HOST": "127.0.0.1",
-            "GATEWAY_PORT": str(port),
-            "AWS_ENDPOINT_URL": self.url,  # handed on to the function
-        }
-        self.log_file = open(self.log_path, "wb")
-        self.process = subprocess.Popen([program], env=environment, cwd=folder, stdout=self.log_file, stderr=subprocess.STDOUT)
+        with open(self.log_path, "wb") as log:
+            super().__init__(
+                [program],
+                folder,
+                log,
+                {"PATH": os.environ["PATH"]},
+                HOME=folder,
+                TMPDIR=folder,
+                BIND_HOST="127.0.0.1",
+                MINISTACK_HOST="127.0.0.1",
+                GATEWAY_PORT="{port}",
+                AWS_ENDPOINT_URL="http://127.0.0.1:{port}",
+            )
 
-    def __enter__(self):
-        until("the emulator to answer", self.answers)
-        return self
-
-    def __exit__(self, problem, *_):
+    def __exit__(self, problem, *rest):
         if problem:
             print(self.log()[-6000:], file=sys.stderr)
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.log_file.close()
+        super().__exit__(problem, *rest)
 
-    def answers(self):
+    def listens(self):
         assert self.process.poll() is None, f"the emulator ended: {self.log()}"
         try:
             return urllib.request.urlopen(f"{self.url}/_ministack/health", timeout=1).status == 200

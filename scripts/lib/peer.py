@@ -9,16 +9,19 @@ PATIENCE = 120  # seconds; most start in one or two, localemu in ten
 
 
 class Peer:
-    """`{port}` in the command and in the environment stands for the port."""
+    """`{port}` in the command and in the environment stands for the port.
 
-    def __init__(self, command, folder, **environment):
+    `log` takes what it prints, and `inherited` is the environment below the given one.
+    """
+
+    def __init__(self, command, folder, log=subprocess.DEVNULL, inherited=os.environ, **environment):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         command = [part.format(port=self.port) for part in command]
         environment = {name: value.format(port=self.port) for name, value in environment.items()}
         self.process = subprocess.Popen(
-            command, cwd=folder, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command, cwd=folder, env={**inherited, **environment}, stdout=log, stderr=log
         )
 
     @property
