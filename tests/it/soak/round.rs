@@ -176,7 +176,11 @@ impl Field {
                 _ = look.tick() => drop(self.stack.take_log()),
                 _ = tell.tick() => {
                     let left = self.stack.queues().depth(self.queue()).unwrap().total();
-                    println!("  {left} messages left, {} charged, {kills} kills", self.stack.charges().len());
+                    println!(
+                        "  round {}: {left} messages left, {} charged, {kills} kills",
+                        self.recipe.seed,
+                        self.stack.charges().len()
+                    );
                 }
                 _ = kill.tick() => {
                     match *kills % 3 {
@@ -222,7 +226,7 @@ impl Field {
             .status()
             .await
             .unwrap();
-        println!("  swept: {status}");
+        println!("  round {}: swept: {status}", self.recipe.seed);
     }
 
     /// The dead letters of usable orders that have no final state, and the others.
