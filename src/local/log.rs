@@ -5,8 +5,8 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, BufRead, BufReader},
-    path::PathBuf,
+    io::{self, BufRead, BufReader, Write},
+    path::{Path, PathBuf},
     process::Stdio,
     sync::{Mutex, PoisonError},
 };
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::backoff::Random;
 
-/// The log of a function. The file has no name any more and vanishes with the last handle.
+/// The log of a function.
 #[derive(Debug)]
 pub struct Log {
     writing: File,
@@ -30,17 +30,41 @@ struct Reading {
 }
 
 impl Log {
-    /// An empty log in the system's folder for temporary files.
+    /// An empty log in the system's folder for temporary files. It has no name and vanishes with the last handle.
     ///
     /// # Errors
     /// The file could not be made.
     pub fn create() -> io::Result<Self> {
         let path: PathBuf = std::env::temp_dir().join(format!("charge-once-{}.log", Random::System.token()));
-        let writing = OpenOptions::new().append(true).create_new(true).open(&path)?;
-        let file = BufReader::new(File::open(&path)?);
+        let log = Self::open(OpenOptions::new().append(true).create_new(true), &path)?;
         // Where open files cannot be removed, the small file stays behind in the temporary folder.
         drop(std::fs::remove_file(&path));
+        Ok(log)
+    }
+
+    /// An empty log in the file of that name, which stays. What was in it is gone.
+    ///
+    /// # Errors
+    /// The file can be neither made nor emptied.
+    pub fn create_at(path: &Path) -> io::Result<Self> {
+        File::create(path)?;
+        Self::open(OpenOptions::new().append(true), path)
+    }
+
+    /// Several processes write to it: only appending keeps their lines apart.
+    fn open(appending: &OpenOptions, path: &Path) -> io::Result<Self> {
+        let writing = appending.open(path)?;
+        let file = BufReader::new(File::open(path)?);
         Ok(Self { writing, reading: Mutex::new(Reading { file, begun: Vec::new() }) })
+    }
+
+    /// Adds a line of this process.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, line: &str) -> io::Result<()> {
+        // In one piece, or the function could write into the middle of it.
+        (&self.writing).write_all(format!("{line}\n").as_bytes())
     }
 
     /// A handle for a child process to write to.
@@ -110,6 +134,20 @@ mod tests {
             assert_eq!(log.take().unwrap(), [word]);
         }
         assert_eq!(log.take().unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn a_named_log_is_emptied_first_and_stays() {
+        let path = std::env::temp_dir().join(format!("charge-once-{}.test", Random::System.token()));
+        std::fs::write(&path, "of an earlier run\n").unwrap();
+        let log = Log::create_at(&path).unwrap();
+        let mut echo = Command::new("echo");
+        assert!(echo.arg("one").stdout(log.writer().unwrap()).status().unwrap().success());
+        log.write("two").unwrap();
+        assert_eq!(log.take().unwrap(), ["one", "two"]);
+        drop(log);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub struct Counts {
     deliveries: AtomicU64,
     invocations: AtomicU64,
     failed: AtomicU64,
+    kept: AtomicU64,
+    deleted: AtomicU64,
 }
 
 impl Counts {
@@ -77,6 +79,16 @@ impl Counts {
     /// Invocations without a usable answer: crashed, timed out, an error, or one that Lambda cannot read.
     pub fn failed(&self) -> u64 {
         self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Messages that stayed in the queue because the function reported them, or gave no usable answer.
+    pub fn kept(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Messages deleted because the function did not report them.
+    pub fn deleted(&self) -> u64 {
+        self.deleted.load(Ordering::Relaxed)
     }
 }
 
@@ -135,10 +147,16 @@ impl Mapping<'_> {
         let outcome = function.invoke(event).await.map_err(MappingError::Function)?;
         let Some(kept) = kept(&outcome, messages) else {
             counts.failed.fetch_add(1, Ordering::Relaxed);
+            counts.kept.fetch_add(delivered, Ordering::Relaxed);
             return Ok(());
         };
-        for message in messages.iter().filter(|message| !kept.contains(message.id.as_str())) {
-            self.delete(&message.receipt_handle)?;
+        for message in messages {
+            if kept.contains(message.id.as_str()) {
+                counts.kept.fetch_add(1, Ordering::Relaxed);
+            } else {
+                counts.deleted.fetch_add(1, Ordering::Relaxed);
+                self.delete(&message.receipt_handle)?;
+            }
         }
         Ok(())
     }

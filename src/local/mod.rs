@@ -5,10 +5,12 @@
 //! serves queues and notes the visibility changes. The [`function`] itself is the real `bootstrap` as a child
 //! process, wired by its [`environment`] only. [`stack`] starts all of it, [`answer`] reads what the function
 //! answers as AWS does, and the [`mapping`] feeds it from a queue. A [`rehearsal`] runs generated orders through all
-//! of it until the queue is empty; the [`audit`] then looks for every order.
+//! of it until the queue is empty, while the metrics that AWS would have are written into the function's [`log`]; the
+//! [`audit`] then looks for every order.
 
 pub mod answer;
 pub mod audit;
+mod aws_metrics;
 pub mod dynamodb;
 pub mod environment;
 pub mod function;

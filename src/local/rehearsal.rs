@@ -18,6 +18,7 @@ use crate::{
     generate::{self, Generated, Recipe},
     local::{
         audit::{Audit, Evidence},
+        aws_metrics::{AwsMetrics, Totals},
         log::RecordLine,
         mapping::{Counts, Invoke, Mapping, MappingError},
         runtime_api::InvocationOutcome,
@@ -184,10 +185,20 @@ impl Rehearsal {
             concurrency: self.concurrency.into(),
         };
         let mut kills = 0;
+        let mut metrics = AwsMetrics {
+            stack,
+            counts,
+            queue: self.queue(),
+            dead_letter_queue: self.dead_letter_queue(),
+            sent: self.recipe.count.into(),
+            told: Totals::default(),
+        };
         tokio::select! {
             result = mapping.run_until_empty(stack, counts) => result?,
             result = self.kill_now_and_then(stack, &mut kills) => match result? {},
+            result = metrics.tell_every_second() => match result? {},
         }
+        metrics.tell()?;
         Ok(Consumed { kills, peak_memory: stack.peak_memory().await })
     }
 

@@ -49,6 +49,8 @@ pub struct StackConfig {
     pub script: Script,
     /// Where the ledger is kept; in memory if `None`.
     pub data: Option<PathBuf>,
+    /// Where the function's log is kept; in a file without a name if `None`.
+    pub log: Option<PathBuf>,
     /// Settings of the function beside those that local mode makes; they win.
     pub settings: BTreeMap<String, String>,
     /// The function's timeout.
@@ -184,7 +186,10 @@ impl Stack {
             dynamodb,
             provider,
             queue,
-            log: Log::create().map_err(StackError::io("a temporary file"))?,
+            log: match &config.log {
+                Some(path) => Log::create_at(path).map_err(StackError::io("the file for the log"))?,
+                None => Log::create().map_err(StackError::io("a temporary file"))?,
+            },
             function: Mutex::new(None),
             peak_memory: AtomicU64::new(0),
         })
@@ -306,6 +311,14 @@ impl Stack {
     /// The log cannot be read.
     pub fn take_log(&self) -> Result<Vec<String>, StackError> {
         self.log.take().map_err(StackError::io("the function's log"))
+    }
+
+    /// Adds a line to the function's log.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub fn write_log(&self, line: &str) -> Result<(), StackError> {
+        self.log.write(line).map_err(StackError::io("the function's log"))
     }
 
     async fn ensure_running(&self) -> Result<(), StackError> {

@@ -40,6 +40,7 @@ async fn eight_invocations_at_once_do_not_mix() {
         // Long enough that all are under way together.
         script: Script::of([Rule::always(Effect::Delay { ms: 300 })]),
         data: None,
+        log: None,
         settings: [("AWS_LAMBDA_MAX_CONCURRENCY".to_owned(), AT_ONCE.to_string())].into(),
         timeout: Duration::from_secs(30),
         clock: Clock::system(),

@@ -118,6 +118,7 @@ async fn the_run_in_the_documentation_has_the_fields_of_a_real_one() {
         provider: Provider::Http,
         script: Script::default(),
         data: None,
+        log: None,
         settings: BTreeMap::new(),
         timeout: Duration::from_secs(30),
         clock: Clock::system(),

@@ -53,6 +53,7 @@ fn config(script: Script) -> StackConfig {
         provider: Provider::Http,
         script,
         data: None,
+        log: None,
         settings: BTreeMap::new(),
         timeout: Duration::from_secs(30),
         clock: Clock::system(),

@@ -25,6 +25,7 @@ fn config(s3: &FakeS3, buckets: &str) -> StackConfig {
         provider: Provider::Http,
         script: Script::default(),
         data: None,
+        log: None,
         settings: [
             ("PAYLOAD_BUCKETS".to_owned(), buckets.to_owned()),
             ("AWS_ENDPOINT_URL_S3".to_owned(), s3.url()),

@@ -4,6 +4,7 @@
 
 use std::process::Stdio;
 
+use charge_once::backoff::Random;
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -42,6 +43,33 @@ async fn without_faults_every_order_is_charged_at_its_first_delivery() {
     assert_eq!(count(&result, "charged"), count(&result, "orders"));
     assert!(count(&result, "orders") < 200 - count(&result, "poison"), "{result:#}");
     assert_eq!((count(&result, "without_answer"), count(&result, "kills")), (0, 0));
+}
+
+/// The sum of a metric over all lines of a log that have the dimension's value.
+fn sum(log: &[Value], dimension: (&str, &str), metric: &str) -> u64 {
+    let (name, value) = dimension;
+    log.iter().filter(|line| line[name] == value).filter_map(|line| line[metric].as_u64()).sum()
+}
+
+#[tokio::test]
+async fn the_log_holds_the_metrics_of_function_queue_and_mapping_and_they_add_up() {
+    let path = std::env::temp_dir().join(format!("charge-once-test-{}.log", Random::System.token()));
+    let args = ["--queue", "60", "--duplicates", "10%", "--poison", "5%", "--faults", "decline=10%", "--log"];
+    let result = rehearse(&[&args[..], &[path.to_str().unwrap()]].concat()).await;
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let log: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+
+    assert_eq!(sum(&log, ("service", "charge-once"), "Charged"), count(&result, "charged"));
+    let queue = ("QueueName", "orders");
+    assert_eq!(sum(&log, queue, "NumberOfMessagesSent"), count(&result, "messages"));
+    assert_eq!(sum(&log, queue, "NumberOfMessagesReceived"), count(&result, "deliveries"));
+    let mapping = ("EventSourceMappingUUID", "orders-mapping");
+    let [kept, deleted] =
+        ["FailedInvokeEventCount", "DeletedEventCount"].map(|name| sum(&log, mapping, name));
+    assert_eq!(kept + deleted, count(&result, "deliveries"));
+    let dead = log.iter().rfind(|line| line["QueueName"] == "orders-dlq").unwrap();
+    assert_eq!(deleted + count(dead, "ApproximateNumberOfMessagesVisible"), count(&result, "messages"));
 }
 
 #[tokio::test]

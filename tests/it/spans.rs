@@ -33,6 +33,7 @@ fn config(endpoint: Option<&str>) -> StackConfig {
         provider: Provider::Http,
         script: Script::default(),
         data: None,
+        log: None,
         settings,
         timeout: Duration::from_secs(30),
         clock: Clock::system(),

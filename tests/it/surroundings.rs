@@ -36,6 +36,7 @@ async fn start(settings: &[(&str, &str)], clock: Clock) -> Result<Stack, StackEr
         provider: Provider::Stripe,
         script: Script::default(),
         data: None,
+        log: None,
         settings,
         timeout: Duration::from_secs(30),
         clock,

@@ -65,6 +65,12 @@ pub(crate) struct Args {
     /// Keep the ledger in this folder instead of in memory
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Write what the function writes, log lines and metrics, into this file
+    ///
+    /// With --queue, what AWS counts of the queue and its mapping stands there too, once a second; not with
+    /// --worker, which has no mapping.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
     /// Keep the function up and answer the Lambda Invoke API until Ctrl-C
     #[arg(long, conflicts_with_all = ["events", "twice", "json", "queue"])]
     serve: bool,
@@ -139,6 +145,7 @@ fn config(args: &Args) -> Result<StackConfig, Box<dyn Error + Send + Sync>> {
         provider: args.gateway.unwrap_or(Gateway::Http).into(),
         script: args.faults.clone().unwrap_or_default(),
         data: args.data.clone(),
+        log: args.log.clone(),
         settings: args.settings.iter().cloned().collect::<BTreeMap<_, _>>(),
         timeout: FUNCTION_TIMEOUT,
         clock: Clock::system(),

@@ -52,6 +52,7 @@ async fn abuse(name: &str, provider: Provider, settings: &[(&str, &str)], event:
         provider,
         script: Script::default(),
         data: None,
+        log: None,
         settings,
         timeout: TIMEOUT,
         clock: Clock::system(),

@@ -49,6 +49,7 @@ async fn deliver(case: &Case, script: Script) -> Result<Observed, Box<dyn std::e
         provider: if case.stripe { Provider::Stripe } else { Provider::Http },
         script,
         data: None,
+        log: None,
         settings,
         timeout: Duration::from_secs(30),
         clock: clock.clone(),

@@ -113,6 +113,7 @@ async fn in_doubt(provider: Provider, rules: Vec<Rule>, settings: &[(&str, &str)
         provider,
         script: Script::of(rules),
         data: None,
+        log: None,
         settings,
         timeout: Duration::from_secs(30),
         clock: Clock::system(),

@@ -101,6 +101,7 @@ impl Field {
             provider: Provider::Stripe,
             script: Script::parse(&format!("mixed,seed={}", recipe.seed)).unwrap(),
             data: None,
+            log: None,
             settings,
             timeout: Duration::from_secs(10),
             clock: Clock::system(),

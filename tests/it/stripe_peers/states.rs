@@ -165,6 +165,7 @@ async fn function(proxy: &LossyProxy) -> Arc<Stack> {
         provider: Provider::Stripe,
         script: Script::default(),
         data: None,
+        log: None,
         settings: settings
             .map(|(name, value)| (name.to_owned(), value))
             .into_iter()
