@@ -12,7 +12,7 @@ MINUTES ?= 30
 export CASES_DIR FEATURES MINUTES ORDERS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test peers cases check bench budget bench-worker build deploy prove soak fuzz abuse
+.PHONY: help run test peers cases check bench budget bench-worker build deploy prove soak fuzz abuse dashboard
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' | awk -F'|' '{ printf "%-13s %s\n", $$1, $$2 }'
@@ -28,6 +28,11 @@ test: ## run every test, and the examples that tell whether they hold
 	$(TARGET)/debug/examples/custom_ledger
 	$(TARGET)/debug/charge-once local --bootstrap $(TARGET)/debug/examples/own_function --twice events/01-one-order.json
 	$(CARGO) test --quiet --no-default-features --features serde_json/arbitrary_precision --lib
+
+dashboard: ## draw the template's dashboard into docs/dashboard.svg, from ORDERS=2000 with faults and kills in local mode (needs python3)
+	$(CARGO) build $(FLAGS) $(BINS)
+	$(TARGET)/debug/charge-once local --queue $(or $(ORDERS),2000) --duplicates 5% --poison 1% --faults mixed --kill-every 20s --log $(TARGET)/dashboard.log
+	"$$(scripts/tools dashboard)/python" scripts/lib/dashboard.py $(TARGET)/dashboard.log docs/dashboard.svg
 
 cases: ## run the behaviour cases through the real Lambda binary (CASES_DIR=... adds a folder)
 	$(CARGO) test $(FLAGS) --test it cases -- --nocapture
