@@ -25,12 +25,16 @@ const FOREIGN: [&str; 16] = [
 /// Versions that the default features of the AWS crates would bring, with open advisories.
 const OUTDATED: [&str; 4] = ["h2 v0.3.", "hyper v0.14.", "rustls v0.21.", "rustls-webpki v0.101."];
 
-/// `name vX.Y.Z` of every crate linked with these features.
-#[expect(clippy::unwrap_used, reason = "a cargo that does not answer fails the test")]
+/// `name vX.Y.Z` of every crate linked with these features alone.
 fn linked(features: &str) -> Vec<String> {
+    tree(&["--no-default-features", "--features", features])
+}
+
+#[expect(clippy::unwrap_used, reason = "a cargo that does not answer fails the test")]
+fn tree(features: &[&str]) -> Vec<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--edges", "normal", "--prefix", "none", "--no-default-features"])
-        .args(["--features", features, "--format", "{p}"])
+        .args(["tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"])
+        .args(features)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
@@ -38,15 +42,17 @@ fn linked(features: &str) -> Vec<String> {
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
+/// Also as `make build`, `sam build` and a plain `cargo lambda build` make it: with the default features.
 #[test]
-fn the_lambda_binary_links_no_command_line_and_no_emulator() {
-    let crates = linked("lambda");
-    assert!(crates.iter().any(|line| line.starts_with("lambda_runtime v")), "{crates:?}");
-    let foreign: Vec<_> = crates
-        .iter()
-        .filter(|line| FOREIGN.iter().any(|name| line.split(' ').next() == Some(name)))
-        .collect();
-    assert_eq!(foreign, [""; 0]);
+fn the_lambda_binary_links_no_command_line_no_emulator_and_nothing_that_was_not_asked_for() {
+    for crates in [linked("lambda"), tree(&[])] {
+        assert!(crates.iter().any(|line| line.starts_with("lambda_runtime v")), "{crates:?}");
+        let foreign: Vec<_> = crates
+            .iter()
+            .filter(|line| FOREIGN.iter().any(|name| line.split(' ').next() == Some(name)))
+            .collect();
+        assert_eq!(foreign, [""; 0]);
+    }
 }
 
 /// The Dockerfile's build command fits `Cargo.toml`, and what it copies is there. That the image runs is not tried
