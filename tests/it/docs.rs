@@ -30,13 +30,13 @@ use charge_once::{
 use serde_json::Value;
 
 /// The metrics that are no counters.
-const TIMES: [&str; 3] = ["OrderAgeMs", "ProviderLatencyMs", "StoreLatencyMs"];
+pub(crate) const TIMES: [&str; 3] = ["OrderAgeMs", "ProviderLatencyMs", "StoreLatencyMs"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn read(path: impl AsRef<Path>) -> String {
+pub(crate) fn read(path: impl AsRef<Path>) -> String {
     let path = root().join(path);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
@@ -99,6 +99,11 @@ fn the_metrics_in_the_documentation_are_those_of_the_code() {
     assert_eq!(documented, written);
 }
 
+/// The documented fields of log lines.
+pub(crate) fn log_fields() -> BTreeSet<String> {
+    named(&read("docs/observability.md"), "Log fields")
+}
+
 /// The JSON lines that the document shows of a run.
 fn sample(document: &str) -> Vec<Value> {
     let lines = document.lines().skip_while(|line| *line != "## A run");
@@ -155,7 +160,7 @@ async fn the_run_in_the_documentation_is_a_real_one() {
     let shown = sample(&document);
     let same = |lines: &[Value]| lines.iter().map(steady).collect::<Vec<_>>();
     assert_eq!(same(&shown), same(&real));
-    let documented = named(&document, "Log fields");
+    let documented = log_fields();
     let missing: Vec<_> = fields(&real).difference(&documented).cloned().collect();
     assert_eq!(missing, [""; 0], "fields that are logged and not documented");
 }
@@ -163,7 +168,7 @@ async fn the_run_in_the_documentation_is_a_real_one() {
 /// The names in `tracing` calls and spans, such as `receive_count = ...`.
 #[test]
 fn every_field_that_the_code_logs_is_documented() {
-    let documented = named(&read("docs/observability.md"), "Log fields");
+    let documented = log_fields();
     let mut unknown = BTreeSet::new();
     for (file, text) in crate::layering::sources() {
         for call in calls(&text) {

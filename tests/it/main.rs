@@ -30,4 +30,5 @@ mod stripe_peers;
 mod support;
 mod surroundings;
 mod template;
+mod template_parts;
 mod worker;
