@@ -72,7 +72,8 @@ prove: ## run the long proofs: tests marked as ignored whose name contains `prov
 	$(CARGO) test $(FLAGS) prove -- --ignored --nocapture
 
 soak: ## run the chaos soak for MINUTES=30, or until there were ORDERS=100000
-	$(CARGO) test $(FLAGS) soak -- --ignored --nocapture
+	$(CARGO) build --release $(FLAGS) --example skewed
+	$(CARGO) test --release $(FLAGS) --test it soak -- --ignored --nocapture
 
 abuse: ## print time and memory of the real binary under every abuse of docs/abuse.md
 	$(CARGO) test $(FLAGS) --test it abuse -- --nocapture --test-threads=1

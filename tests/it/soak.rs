@@ -107,7 +107,7 @@ async fn soak_loses_nothing_and_charges_nothing_twice() {
         None => begun.elapsed() < minutes,
     });
     let mut rounds = stream::iter(seeds)
-        .map(|seed| async move { (seed, tokio::spawn(round(seed, messages)).await.unwrap()) })
+        .map(|seed| Box::pin(async move { (seed, round(seed, messages).await) }))
         .buffer_unordered(SIDE_BY_SIDE);
     let mut totals = Totals::default();
     while let Some((seed, round)) = rounds.next().await {
