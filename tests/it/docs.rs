@@ -11,7 +11,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    process::Command,
     time::Duration,
 };
 
@@ -42,7 +41,7 @@ pub(crate) fn read(path: impl AsRef<Path>) -> String {
 }
 
 /// Every document of the repository.
-fn documents() -> Vec<PathBuf> {
+pub(crate) fn documents() -> Vec<PathBuf> {
     let folders = ["", "docs", "events", "tests/cases"];
     let mut found: Vec<PathBuf> = folders
         .iter()
@@ -333,9 +332,32 @@ fn every_file_that_the_documents_name_exists() {
     assert_eq!(missing, BTreeSet::new());
 }
 
+/// Paths such as `$root/benches/peers/python` in what is not compiled.
+#[test]
+fn every_file_that_a_script_names_exists() {
+    const FOLDERS: [&str; 6] = ["src/", "tests/", "docs/", "events/", "benches/", "scripts/"];
+    let mut scripts = vec![root().join("Makefile"), root().join("Dockerfile")];
+    for folder in ["scripts", "scripts/lib"] {
+        let entries = std::fs::read_dir(root().join(folder)).unwrap();
+        scripts.extend(entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()));
+    }
+    let mut missing = BTreeSet::new();
+    for path in scripts {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let of_a_path = |c: char| c.is_ascii_alphanumeric() || "/._-$".contains(c);
+        for word in text.split(|c| !of_a_path(c)) {
+            let name = word.trim_start_matches("$root/").trim_end_matches('.');
+            if FOLDERS.iter().any(|folder| name.starts_with(folder)) && !root().join(name).exists() {
+                missing.insert(format!("{}: {name}", path.display()));
+            }
+        }
+    }
+    assert_eq!(missing, BTreeSet::new());
+}
+
 /// Whether the document's name for a test leads to one: a function of a file, a rule of doctor, each of which has a
 /// mutation, or a file.
-fn is_a_test(name: &str) -> bool {
+pub(crate) fn is_a_test(name: &str) -> bool {
     if let Some((file, function)) = name.split_once("::") {
         let text = std::fs::read_to_string(root().join(file)).unwrap_or_default();
         return text.contains(&format!("fn {function}(")) || text.contains(&format!("fn {function}<"));
@@ -364,28 +386,6 @@ fn every_scenario_has_a_test_or_a_reason() {
         }
     }
     assert_eq!(wrong, [""; 0]);
-}
-
-/// The `charge-once ...` lines of the code blocks, as words; a line that ends in `\` goes on.
-fn command_lines(document: &str) -> Vec<Vec<String>> {
-    let text = document.replace("\\\n", " ");
-    let lines = text.lines().map(|line| line.trim().trim_start_matches("$ "));
-    let commands = lines.filter(|line| line.starts_with("charge-once "));
-    commands.map(|line| line.split_whitespace().skip(1).map(str::to_owned).collect()).collect()
-}
-
-#[test]
-fn every_command_line_in_the_readme_can_be_read() {
-    let commands = command_lines(&read("README.md"));
-    assert!(!commands.is_empty());
-    for words in commands {
-        // What follows a comment sign, a redirection or a pipe is the shell's.
-        let mut words: Vec<String> =
-            words.into_iter().take_while(|word| !["#", ">", "|", "&&"].contains(&word.as_str())).collect();
-        words.push("--help".to_owned());
-        let output = Command::new(env!("CARGO_BIN_EXE_charge-once")).args(&words).output().unwrap();
-        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-    }
 }
 
 /// The names left of `=` in the dependency tables of `Cargo.toml`.

@@ -31,4 +31,5 @@ mod support;
 mod surroundings;
 mod template;
 mod template_parts;
+mod typed;
 mod worker;

@@ -32,29 +32,29 @@ mod messages;
 mod native;
 mod runbook;
 
-const TABLE: &str = "ledger";
+pub(crate) const TABLE: &str = "ledger";
 const RULES: OrderRules = OrderRules { default_currency: None, max_amount_minor: i64::MAX };
 
 /// Queues and a ledger, and the tool that works on them.
-struct Bench {
-    sqs: SqsEndpoint,
+pub(crate) struct Bench {
+    pub(crate) sqs: SqsEndpoint,
     dynamodb: DynamoDb,
     /// How far the queues' clock is ahead of the machine's, in milliseconds.
     ahead: Arc<AtomicI64>,
     /// `orders-dlq` or `orders-dlq.fifo`.
-    dlq: &'static str,
+    pub(crate) dlq: &'static str,
 }
 
 impl Bench {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::with(QueueSettings::standard(), "orders", "orders-dlq").await
     }
 
-    async fn fifo() -> Self {
+    pub(crate) async fn fifo() -> Self {
         Self::with(QueueSettings::fifo(), "orders.fifo", "orders-dlq.fifo").await
     }
 
-    async fn with(settings: QueueSettings, orders: &str, dlq: &'static str) -> Self {
+    pub(crate) async fn with(settings: QueueSettings, orders: &str, dlq: &'static str) -> Self {
         let ahead = Arc::new(AtomicI64::new(0));
         let (offset, system) = (Arc::clone(&ahead), Clock::system());
         let clock = Clock::from_fn(move || {
@@ -78,7 +78,7 @@ impl Bench {
     }
 
     /// What an operator has set before typing.
-    fn environment(&self, command: &mut Command) {
+    pub(crate) fn environment(&self, command: &mut Command) {
         let orders = self.dlq.replace("-dlq", "");
         command
             .env("AWS_ENDPOINT_URL_SQS", self.sqs.url())
@@ -113,7 +113,7 @@ impl Bench {
     }
 
     /// Writes a record of the order; `more` goes on top.
-    fn record(&self, body: &str, state: &str, more: Value) {
+    pub(crate) fn record(&self, body: &str, state: &str, more: Value) {
         let order = Order::parse(body, &RULES).unwrap();
         let mut row = json!({
             "pk": format!("order#{}", order.id()), "version": 1, "state": state, "owner": "token", "fence": 1,
@@ -131,7 +131,7 @@ impl Bench {
     }
 
     /// Everything that can be received now, gone from the queue afterwards.
-    async fn drain(&self, queue: &str) -> Vec<Message> {
+    pub(crate) async fn drain(&self, queue: &str) -> Vec<Message> {
         let mut drained = Vec::new();
         loop {
             let messages = self.receive(queue, Duration::ZERO).await;
@@ -142,7 +142,7 @@ impl Bench {
         }
     }
 
-    async fn receive(&self, queue: &str, wait: Duration) -> Vec<Message> {
+    pub(crate) async fn receive(&self, queue: &str, wait: Duration) -> Vec<Message> {
         let receive = Receive { max_messages: 10, wait, visibility: None };
         let messages = self.sqs.queues().receive_from(queue, receive).await.unwrap();
         for message in &messages {
@@ -162,7 +162,7 @@ impl Bench {
     }
 }
 
-fn order(id: &str) -> String {
+pub(crate) fn order(id: &str) -> String {
     format!(r#"{{"order_id":"{id}","amount":49.90,"currency":"EUR"}}"#)
 }
 
@@ -174,6 +174,6 @@ fn attribute(name: &str, value: &str) -> TextAttribute {
     TextAttribute { name: name.to_owned(), data_type: "String".to_owned(), value: value.to_owned() }
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
