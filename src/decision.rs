@@ -41,7 +41,9 @@ pub enum RetryAfter {
 pub enum AckReason {
     /// The order was charged and that is recorded.
     Charged,
-    /// The order had been charged before.
+    /// What was to be done for the order is done: the answer of a step that is no charge.
+    Done,
+    /// The order had been charged, or done, before.
     Duplicate,
     /// The decline is recorded and `DECLINED=ack` is set.
     Declined(Code),
@@ -190,6 +192,7 @@ impl fmt::Display for AckReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Charged => f.write_str("CHARGED"),
+            Self::Done => f.write_str("DONE"),
             Self::Duplicate => f.write_str("DUPLICATE"),
             Self::Declined(code) => write!(f, "DECLINED:{code}"),
             Self::MovedToDlq(reason) => write!(f, "MOVED_TO_DLQ:{reason}"),
@@ -252,6 +255,7 @@ mod tests {
 
     #[test]
     fn reasons_carry_their_detail() {
+        assert_eq!(Decision::Ack(AckReason::Done).reason(), "DONE");
         let declined = PoisonReason::Declined(Code::new("card_declined"));
         assert_eq!(Decision::Poison(declined.clone()).reason(), "DECLINED:card_declined");
         assert_eq!(

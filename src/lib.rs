@@ -75,7 +75,7 @@
 //!     async fn run(&self, order: &Order, _delivery: &Delivery) -> Outcome {
 //!         let booked = (self.0)(order.id().as_str(), order.money().minor());
 //!         Outcome::of(match booked {
-//!             true => Decision::Ack(AckReason::Charged),
+//!             true => Decision::Ack(AckReason::Done),
 //!             false => Decision::retry(RetryReason::Store),
 //!         })
 //!     }

@@ -52,7 +52,7 @@ macro_rules! counts {
 counts! {
     /// Records in the batch.
     records = "Records",
-    /// Orders charged and recorded.
+    /// Orders charged and recorded; with another step than a charge, orders done.
     charged = "Charged",
     /// Messages of orders that had been charged before.
     duplicate = "Duplicate",
@@ -91,7 +91,7 @@ counts! {
 impl Counts {
     fn outcome(&mut self, decision: &Decision) -> &mut u64 {
         match decision {
-            Decision::Ack(AckReason::Charged) => &mut self.charged,
+            Decision::Ack(AckReason::Charged | AckReason::Done) => &mut self.charged,
             Decision::Ack(AckReason::Duplicate) => &mut self.duplicate,
             Decision::Ack(AckReason::Declined(_)) => &mut self.declined,
             Decision::Ack(AckReason::MovedToDlq(reason)) | Decision::Poison(reason) => self.poison(reason),
@@ -219,5 +219,17 @@ impl Metrics {
             json!({"Timestamp": now.as_millis(), "CloudWatchMetrics": [directive]}),
         );
         escape_controls(&Value::Object(line).to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_step_of_ones_own_did_counts_as_charged() {
+        let mut counts = Counts::default();
+        bump(counts.outcome(&Decision::Ack(AckReason::Done)));
+        assert_eq!(counts.charged, 1);
     }
 }
