@@ -51,7 +51,9 @@ fn runtime() -> Result<tokio::runtime::Runtime, StartError> {
     let env = ProcessEnvironment;
     if env.get("AWS_LAMBDA_RUNTIME_API").is_none() {
         return Err(
-            "AWS_LAMBDA_RUNTIME_API is not set: this program is started by AWS Lambda; try `make run`".into(),
+            "AWS_LAMBDA_RUNTIME_API is not set: this program is a function that AWS Lambda starts; on this \
+                    machine `charge-once local --bootstrap PATH-OF-THIS-PROGRAM` does"
+                .into(),
         );
     }
     let concurrent = env.get("AWS_LAMBDA_MAX_CONCURRENCY").is_some_and(|max| max != "1");
