@@ -9,7 +9,6 @@ use crate::handler::Handler;
 use crate::worker::{Monitor, Worker, WorkerRules};
 use crate::{
     backoff::Random,
-    batch::BatchRules,
     charge::{Delivery, Desk, OneShotCharge, Outcome, Step, TwoPhaseCharge},
     clients::Clients,
     clock::Clock,
@@ -17,10 +16,10 @@ use crate::{
     gateway::{Transport, http::HttpGateway, stripe::StripeGateway},
     ledger::dynamodb::DynamoDbLedger,
     order::Order,
-    payload::Payloads,
-    queue::sqs::SqsQueue,
-    spans::Spans,
-    telemetry,
+};
+#[cfg(any(feature = "lambda", feature = "worker"))]
+use crate::{
+    batch::BatchRules, payload::Payloads, queue::sqs::SqsQueue, spans::Spans, telemetry,
     visibility::VisibilityRules,
 };
 
@@ -134,6 +133,7 @@ pub fn worker<S>(
 }
 
 /// Where bodies are read that were too large for a message; no client is made if no bucket is named.
+#[cfg(any(feature = "lambda", feature = "worker"))]
 #[cfg_attr(not(feature = "s3"), expect(unused_variables, reason = "nothing can be read"))]
 fn payloads(config: &Config, clients: &Clients) -> Payloads {
     #[cfg(feature = "s3")]
@@ -144,6 +144,7 @@ fn payloads(config: &Config, clients: &Clients) -> Payloads {
 }
 
 /// Where the records' spans go.
+#[cfg(any(feature = "lambda", feature = "worker"))]
 #[cfg_attr(not(feature = "otel"), expect(unused_variables, reason = "nothing is sent"))]
 fn spans(config: &Config) -> Result<Spans, StartError> {
     #[cfg(feature = "otel")]
@@ -163,6 +164,7 @@ pub async fn desk(config: &Config, clients: &Clients) -> Desk<DynamoDbLedger> {
 }
 
 /// How a batch runs.
+#[cfg(any(feature = "lambda", feature = "worker"))]
 fn batch_rules(config: &Config) -> BatchRules {
     BatchRules {
         concurrency: config.concurrency,
@@ -173,6 +175,7 @@ fn batch_rules(config: &Config) -> BatchRules {
 }
 
 /// How long failed messages wait.
+#[cfg(any(feature = "lambda", feature = "worker"))]
 fn visibility_rules(config: &Config) -> VisibilityRules {
     VisibilityRules { backoff: config.backoff, max_receive_count: config.max_receive_count }
 }
