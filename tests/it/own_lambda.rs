@@ -26,9 +26,9 @@ fn blocks(language: &str) -> Vec<&'static str> {
 }
 
 /// A folder of its own, with the clone beside what is made in it; removed at the end.
-struct Workplace(PathBuf);
+struct Folder(PathBuf);
 
-impl Workplace {
+impl Folder {
     fn new() -> Self {
         let folder = std::env::temp_dir().join(format!("own-lambda-{}", Uuid::new_v4().simple()));
         std::fs::create_dir(&folder).unwrap();
@@ -61,7 +61,7 @@ impl Workplace {
     }
 }
 
-impl Drop for Workplace {
+impl Drop for Folder {
     fn drop(&mut self) {
         drop(std::fs::remove_dir_all(&self.0));
     }
@@ -82,10 +82,10 @@ fn the_page_shows_the_example() {
 #[test]
 #[ignore = "long: make peers"]
 fn the_page_typed_as_written_does_what_it_shows() {
-    let (place, commands) = (Workplace::new(), blocks("sh"));
-    place.types(commands[0], "");
-    place.prepare("receipts");
-    std::fs::write(place.0.join("receipts/src/main.rs"), blocks("rust")[0]).unwrap();
-    let shown = place.types(commands[1], "receipts");
+    let (folder, commands) = (Folder::new(), blocks("sh"));
+    folder.types(commands[0], "");
+    folder.prepare("receipts");
+    std::fs::write(folder.0.join("receipts/src/main.rs"), blocks("rust")[0]).unwrap();
+    let shown = folder.types(commands[1], "receipts");
     assert_eq!(trimmed(&shown), trimmed(blocks("")[0]));
 }
