@@ -9,9 +9,47 @@ use serde_json::Value;
 
 use crate::{gateway::simulated::SimulatedCharge, generate::Generated, local::dynamodb::Row};
 
+/// Who knows what became of the orders. charge-once's own function is judged by both; a function of somebody's own may
+/// call another provider, or keep its orders elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Books {
+    /// The provider's charges and the ledger, which must agree.
+    Both,
+    /// The provider only: the ledger has no order.
+    Provider,
+    /// The ledger only: nothing was charged at the simulated provider. What was done twice cannot be seen.
+    Ledger,
+    /// Neither: what becomes of an order that leaves the queue cannot be seen.
+    Nobody,
+}
+
+impl Books {
+    /// Those that somebody's own function has written in.
+    pub fn of_foreign(charges: &[SimulatedCharge], ledger: &[Row]) -> Self {
+        match (charges, ledger.iter().any(|row| order_id(row).is_some())) {
+            ([_, ..], true) => Self::Both,
+            ([_, ..], false) => Self::Provider,
+            ([], true) => Self::Ledger,
+            ([], false) => Self::Nobody,
+        }
+    }
+
+    /// Their name in a report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Both => "provider and ledger",
+            Self::Provider => "provider",
+            Self::Ledger => "ledger",
+            Self::Nobody => "nobody",
+        }
+    }
+}
+
 /// What is joined.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
+    /// Who is asked.
+    pub books: Books,
     /// Every message that was sent, in order.
     pub sent: &'a [Generated],
     /// The charges that moved money, in the order they were made.
@@ -28,7 +66,7 @@ pub struct Evidence<'a> {
 pub struct Audit {
     /// Different orders.
     pub orders: usize,
-    /// Charged once, with the amount and currency that the ledger calls PAID.
+    /// Charged once, with the amount and currency that the ledger calls PAID; where only one of them is asked, by that.
     pub charged: usize,
     /// DECLINED in the ledger, never charged.
     pub declined: usize,
@@ -36,6 +74,8 @@ pub struct Audit {
     pub held: usize,
     /// In the dead-letter queue without a final state: its receives ran out.
     pub unsettled: usize,
+    /// Left the queue, and nobody knows what became of it; only with [`Books::Nobody`].
+    pub unseen: usize,
     /// Messages without a usable order that lie in the dead-letter queue.
     pub poison: usize,
     /// Orders, and messages without one, that are nowhere, or whose money and ledger row contradict each other.
@@ -56,8 +96,9 @@ impl Audit {
         for message in first_of_each(evidence.sent) {
             let is_dead = dead.contains(message.body.as_str());
             match &message.order_id {
-                Some(order_id) => audit.place(order_id, &charges, &rows, is_dead),
+                Some(order_id) => audit.place(order_id, &charges, &rows, is_dead, evidence.books),
                 None if is_dead => audit.poison = audit.poison.saturating_add(1),
+                None if evidence.books == Books::Nobody => audit.unseen = audit.unseen.saturating_add(1),
                 None => audit.lost.push(message.body.clone()),
             }
         }
@@ -78,18 +119,21 @@ impl Audit {
         charges: &BTreeMap<&str, Vec<&SimulatedCharge>>,
         rows: &BTreeMap<&str, &Row>,
         is_dead: bool,
+        books: Books,
     ) {
         self.orders = self.orders.saturating_add(1);
         let charges = charges.get(order_id).map(Vec::as_slice).unwrap_or_default();
         let row = rows.get(order_id);
         let state = row.and_then(|row| row.get("state")).and_then(Value::as_str).unwrap_or_default();
-        let count = match (charges, state) {
-            ([_, _, ..], _) => return self.double.push(order_id.to_owned()),
-            ([charge], "PAID") if row.is_some_and(|row| agree(charge, row)) => &mut self.charged,
-            ([], "DECLINED") => &mut self.declined,
-            (_, "HELD") if is_dead => &mut self.held,
-            (_, "PAID" | "DECLINED") => return self.lost.push(order_id.to_owned()),
+        let count = match (books, charges, state) {
+            (_, [_, _, ..], _) => return self.double.push(order_id.to_owned()),
+            (Books::Both, [charge], "PAID") if row.is_some_and(|row| agree(charge, row)) => &mut self.charged,
+            (Books::Provider, [_], _) | (Books::Ledger, [], "PAID") => &mut self.charged,
+            (_, [], "DECLINED") => &mut self.declined,
+            (_, _, "HELD") if is_dead => &mut self.held,
+            (_, _, "PAID" | "DECLINED") => return self.lost.push(order_id.to_owned()),
             _ if is_dead => &mut self.unsettled,
+            (Books::Nobody, _, _) => &mut self.unseen,
             _ => return self.lost.push(order_id.to_owned()),
         };
         *count = count.saturating_add(1);

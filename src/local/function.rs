@@ -59,6 +59,13 @@ impl Function {
         Ok(std::env::current_exe()?.with_file_name(name))
     }
 
+    /// Whether this is the binary that was built with this executable, and not a function of somebody's own.
+    pub fn is_own(bootstrap: &Path) -> bool {
+        let real = |path: PathBuf| path.canonicalize().ok();
+        let own = Self::beside_this_executable().ok().and_then(real);
+        own.is_some() && own == real(bootstrap.to_owned())
+    }
+
     /// Starts `bootstrap` with exactly the variables of `environment` and waits until it asks for an event.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use tokio::time::{Instant, interval};
 use crate::{
     generate::{self, Generated, Recipe},
     local::{
-        audit::{Audit, Evidence},
+        audit::{Audit, Books, Evidence},
         aws_metrics::{AwsMetrics, Totals},
         log::RecordLine,
         mapping::{Counts, Invoke, Mapping, MappingError},
@@ -76,6 +76,8 @@ pub struct Rehearsed {
     pub decisions: BTreeMap<(String, String), u64>,
     /// Messages in the dead-letter queue.
     pub dead: usize,
+    /// Who was asked what became of the orders.
+    pub books: Books,
     /// Where every order ended.
     pub audit: Audit,
     /// From the first receive to the empty queue.
@@ -158,8 +160,12 @@ impl Rehearsal {
         let took = begun.elapsed();
         let decisions = decisions(&stack.take_log()?);
         let dead = drain(stack.queues(), self.dead_letter_queue()).await?;
+        let books = match consumer {
+            Consumer::Function => stack.books()?,
+            Consumer::Worker(_) => Books::Both,
+        };
         let evidence =
-            Evidence { sent: &sent, charges: &stack.charges(), ledger: &stack.ledger()?, dead: &dead };
+            Evidence { books, sent: &sent, charges: &stack.charges(), ledger: &stack.ledger()?, dead: &dead };
         Ok(Rehearsed {
             messages: sent.len(),
             deliveries: match consumer {
@@ -171,6 +177,7 @@ impl Rehearsal {
             kills,
             decisions,
             dead: dead.len(),
+            books,
             audit: Audit::of(&evidence, self.recipe.fifo),
             took,
             peak_memory,

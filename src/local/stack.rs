@@ -22,6 +22,7 @@ use crate::{
     gateway::simulated::{Script, Simulated, SimulatedCharge},
     local::{
         answer::{self, Reading},
+        audit::Books,
         dynamodb::{DatabaseError, DynamoDb, Row},
         environment::{Endpoints, Provider, environment},
         function::{Function, FunctionError},
@@ -293,6 +294,17 @@ impl Stack {
     /// Where the function writes to.
     pub fn log(&self) -> &Log {
         &self.log
+    }
+
+    /// Who knows what became of the orders: somebody's own function need not use the provider or the ledger.
+    ///
+    /// # Errors
+    /// The embedded DynamoDB refuses.
+    pub fn books(&self) -> Result<Books, StackError> {
+        Ok(match Function::is_own(&self.bootstrap) {
+            true => Books::Both,
+            false => Books::of_foreign(&self.charges(), &self.ledger()?),
+        })
     }
 
     /// Where the embedded DynamoDB listens.

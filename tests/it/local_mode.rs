@@ -15,7 +15,7 @@ use bytes::Bytes;
 use charge_once::{
     backoff::Random,
     clock::Clock,
-    gateway::simulated::Script,
+    gateway::simulated::{Script, Simulated},
     generate::{Recipe, event, event_of},
     local::{
         environment::Provider,
@@ -147,6 +147,45 @@ async fn what_cannot_be_done_is_said_in_one_sentence() {
         assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
         assert!(error.contains(words), "{args:?}: {error}");
     }
+}
+
+/// Somebody's own function: here the same binary elsewhere, with a provider that local mode does not know.
+#[tokio::test]
+async fn a_foreign_function_is_judged_by_what_it_wrote_and_may_have_settings_of_its_own() {
+    let copy = Scratch::new("");
+    std::fs::copy(env!("CARGO_BIN_EXE_bootstrap"), &copy.0).unwrap();
+    let elsewhere = Simulated::start(Clock::system(), Script::default()).await.unwrap();
+    let url = format!("GATEWAY_URL={}/charges", elsewhere.base_url().trim_end_matches('/'));
+    let args = ["local", "--bootstrap", copy.path(), "--set", &url, "--set", "RECEIPTS_URL=http://127.0.0.1"];
+    let says = async |more: &[&str]| {
+        let output = charge_once(&[&args[..], more].concat()).await;
+        let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{out}{err}");
+        out.lines().next_back().unwrap().to_owned()
+    };
+    assert_eq!(
+        says(&["events/01-one-order.json", "--twice"]).await,
+        "2 events, 2 records: 1 done, 1 duplicate, 0 poison, 0 retried, 0 held; nothing was charged at the \
+         simulated provider, which would show what was done twice"
+    );
+    assert_eq!(
+        says(&["--queue", "20", "--gateway", "http"]).await,
+        "Every order is in exactly one place, by the ledger: nothing was charged at the simulated provider, which \
+         would show what was done twice."
+    );
+}
+
+#[tokio::test]
+async fn a_function_started_by_hand_says_how_it_is_started() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bootstrap"))
+        .env_clear()
+        .envs([("LEDGER_TABLE", "t"), ("GATEWAY", "stripe"), ("GATEWAY_SECRET", "sk_test_local")])
+        .output()
+        .await
+        .unwrap();
+    let line = String::from_utf8(output.stdout).unwrap();
+    assert!(line.contains("charge-once local --bootstrap PATH-OF-THIS-PROGRAM"), "{line}");
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[tokio::test]

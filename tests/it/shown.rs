@@ -39,14 +39,14 @@ fn a_redelivery_is_shown_as_a_duplicate_with_the_same_charge() {
     answer  {"batchItemFailures":[]}
     lambda  deletes all messages
 
-    The ledger, 1 rows
+    The ledger, 1 row
     ──────────────────────────────────────────────────────────────────────────────
      order       state   amount      attempt   fence   receives   proof or reason
     ══════════════════════════════════════════════════════════════════════════════
      shop-1001   PAID    49.90 EUR   1         1       1          ch_sim_1
     ──────────────────────────────────────────────────────────────────────────────
 
-    2 events, 2 records: 1 charged, 1 duplicates, 0 poison, 0 retried, 0 held; double charges 0
+    2 events, 2 records: 1 charged, 1 duplicate, 0 poison, 0 retried, 0 held; double charges 0
     "#);
 }
 

@@ -8,7 +8,7 @@ use std::{
     error::Error,
     io::Write,
     net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -140,6 +140,7 @@ pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
 
 fn config(args: &Args) -> Result<StackConfig, Box<dyn Error + Send + Sync>> {
     let bootstrap = args.bootstrap.clone().map_or_else(Function::beside_this_executable, Ok)?;
+    check_settings(args, &bootstrap)?;
     Ok(StackConfig {
         bootstrap,
         provider: args.gateway.unwrap_or(Gateway::Http).into(),
@@ -177,15 +178,31 @@ async fn deliver(
             deliveries.push(Delivery { name, event, invocation });
         }
     }
-    Ok(Report { deliveries, charges: stack.charges(), ledger: stack.ledger()? })
+    let books = stack.books()?;
+    Ok(Report { deliveries, charges: stack.charges(), ledger: stack.ledger()?, books })
 }
 
-/// A misspelt setting would be ignored by the function, and the run would show something else than was meant.
-fn setting(text: &str) -> Result<(String, String), String> {
+fn setting(text: &str) -> Result<(String, String), &'static str> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
-    let of_others = ["AWS_", "OTEL_", "SSL_"].iter().any(|prefix| name.starts_with(prefix));
-    if of_others || SETTINGS.iter().any(|setting| setting.name == name) {
-        return Ok((name.to_owned(), value.to_owned()));
-    }
-    Err(format!("the function has no setting {name}; docs/configuration.md lists them"))
+    Ok((name.to_owned(), value.to_owned()))
 }
+
+/// A misspelt setting would be ignored by the function, and the run would show something else than was meant. A
+/// function of somebody's own may have settings that nobody here knows.
+fn check_settings(args: &Args, bootstrap: &Path) -> Result<(), UnknownSetting> {
+    let known = |name: &str| {
+        ["AWS_", "OTEL_", "SSL_"].iter().any(|prefix| name.starts_with(prefix))
+            || SETTINGS.iter().any(|setting| setting.name == name)
+    };
+    match args.settings.iter().find(|(name, _)| !known(name)) {
+        Some((name, _)) if Function::is_own(bootstrap) => Err(UnknownSetting(name.clone())),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// `--set` names what the function does not read.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the function has no setting {0}; docs/configuration.md lists them. Name a function of your own with --bootstrap"
+)]
+struct UnknownSetting(String);

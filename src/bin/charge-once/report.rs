@@ -7,7 +7,7 @@ use std::fmt;
 
 use charge_once::{
     gateway::simulated::SimulatedCharge,
-    local::{dynamodb::Row, runtime_api::InvocationOutcome, stack::Invocation},
+    local::{audit::Books, dynamodb::Row, runtime_api::InvocationOutcome, stack::Invocation},
 };
 use serde_json::{Value, json};
 
@@ -25,6 +25,8 @@ pub(crate) struct Report {
     pub(crate) deliveries: Vec<Delivery>,
     pub(crate) charges: Vec<SimulatedCharge>,
     pub(crate) ledger: Vec<Row>,
+    /// Who knows what became of the orders.
+    pub(crate) books: Books,
 }
 
 impl Report {

@@ -31,7 +31,8 @@ fn one(charges: usize, state: Option<&str>, dead: bool) -> Audit {
     let charges = vec![charge("o"); charges];
     let ledger: Vec<Row> = state.map(|state| row("o", state)).into_iter().collect();
     let dead: Vec<String> = dead.then(|| sent[0].body.clone()).into_iter().collect();
-    let evidence = Evidence { sent: &sent, charges: &charges, ledger: &ledger, dead: &dead };
+    let evidence =
+        Evidence { books: Books::Both, sent: &sent, charges: &charges, ledger: &ledger, dead: &dead };
     Audit { orders: 0, ..Audit::of(&evidence, false) }
 }
 
@@ -61,19 +62,49 @@ fn every_order_has_one_place() {
     }
 }
 
+/// Somebody's own function is asked only where it writes.
+#[test]
+fn a_foreign_function_is_judged_by_what_it_wrote() {
+    let audit = |charges: &[SimulatedCharge], ledger: &[Row]| {
+        let sent = [message(Some("a")), message(Some("b")), message(None)];
+        let books = Books::of_foreign(charges, ledger);
+        let dead = [sent[1].body.clone(), sent[2].body.clone()];
+        (books, Audit::of(&Evidence { books, sent: &sent, charges, ledger, dead: &dead }, false))
+    };
+    let of = Audit { orders: 2, poison: 1, ..Audit::default() };
+    let charged = Audit { charged: 1, unsettled: 1, ..of.clone() };
+    let unseen = Audit { unseen: 1, unsettled: 1, ..of.clone() };
+    assert_eq!(audit(&[charge("a")], &[]), (Books::Provider, charged.clone()));
+    assert_eq!(audit(&[], &[row("a", "PAID")]), (Books::Ledger, charged.clone()));
+    assert_eq!(audit(&[charge("a")], &[row("a", "PAID")]), (Books::Both, charged));
+    assert_eq!(audit(&[], &[Row::new()]), (Books::Nobody, unseen), "rows that are no orders");
+
+    let twice = [charge("a"), charge("a")];
+    assert_eq!(audit(&twice, &[]).1.double, ["a"]);
+    assert_eq!(audit(&[charge("b")], &[]).1.lost, ["a"], "the others were charged");
+    assert_eq!(audit(&[], &[row("b", "PAID")]).1.lost, ["a"], "the ledger knows the others");
+}
+
 #[test]
 fn another_amount_than_the_ledgers_is_a_fault() {
     let sent = [message(Some("o"))];
     let charges = [SimulatedCharge { amount_minor: 1, ..charge("o") }];
-    let evidence = Evidence { sent: &sent, charges: &charges, ledger: &[row("o", "PAID")], dead: &[] };
+    let evidence = Evidence {
+        books: Books::Both,
+        sent: &sent,
+        charges: &charges,
+        ledger: &[row("o", "PAID")],
+        dead: &[],
+    };
     assert_eq!(Audit::of(&evidence, false).lost, ["o"]);
 }
 
 #[test]
 fn poison_belongs_into_the_dead_letter_queue() {
     let sent = [message(None)];
-    let in_dlq =
-        |dead: &[String]| Audit::of(&Evidence { sent: &sent, charges: &[], ledger: &[], dead }, false);
+    let in_dlq = |dead: &[String]| {
+        Audit::of(&Evidence { books: Books::Both, sent: &sent, charges: &[], ledger: &[], dead }, false)
+    };
     assert_eq!(in_dlq(&["{".into()]).poison, 1);
     assert_eq!(in_dlq(&[]).lost, ["{"]);
     assert!(!in_dlq(&[]).is_sound());
@@ -85,7 +116,10 @@ fn a_group_is_charged_in_the_order_sent() {
     let ledger = ["a", "b", "c"].map(|order| row(order, "PAID"));
     let audit = |order: [&str; 3], in_order| {
         let charges = order.map(charge);
-        Audit::of(&Evidence { sent: &sent, charges: &charges, ledger: &ledger, dead: &[] }, in_order)
+        Audit::of(
+            &Evidence { books: Books::Both, sent: &sent, charges: &charges, ledger: &ledger, dead: &[] },
+            in_order,
+        )
     };
     assert!(audit(["a", "b", "c"], true).is_sound());
     assert_eq!(audit(["b", "a", "c"], true).out_of_order, ["a"]);

@@ -16,9 +16,12 @@ async fn run(args: &[&str]) -> Output {
 #[tokio::test]
 async fn a_setting_that_the_function_does_not_have_is_named() {
     let output = run(&["local", "--set", "NOSUCH=1"]).await;
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(1));
     let says = text(&output.stderr);
-    assert!(says.contains("the function has no setting NOSUCH; docs/configuration.md lists them"), "{says}");
+    assert!(
+        says.starts_with("error: the function has no setting NOSUCH; docs/configuration.md lists them."),
+        "{says}"
+    );
 }
 
 #[tokio::test]

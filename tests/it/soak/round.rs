@@ -11,7 +11,7 @@ use charge_once::{
     gateway::simulated::Script,
     generate::{self, Generated, Recipe},
     local::{
-        audit::{Audit, Evidence},
+        audit::{Audit, Books, Evidence},
         environment::Provider,
         mapping::Counts,
         rehearsal::Rehearsal,
@@ -248,6 +248,6 @@ impl Field {
 
     fn audit(&self, sent: &[Generated], dead: &[String], in_order: bool) -> Audit {
         let (charges, ledger) = (self.stack.charges(), self.stack.ledger().unwrap());
-        Audit::of(&Evidence { sent, charges: &charges, ledger: &ledger, dead }, in_order)
+        Audit::of(&Evidence { books: Books::Both, sent, charges: &charges, ledger: &ledger, dead }, in_order)
     }
 }

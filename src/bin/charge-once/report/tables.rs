@@ -85,7 +85,7 @@ pub(super) struct Ledger<'a>(pub(super) &'a [Row]);
 impl fmt::Display for Ledger<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows = self.0;
-        writeln!(f, "The ledger, {} rows", rows.len())?;
+        writeln!(f, "The ledger, {}", plural(rows.len(), "row"))?;
         let mut table =
             table(["order", "state", "amount", "attempt", "fence", "receives", "proof or reason"]);
         // Whoever needs a person's eye comes first.

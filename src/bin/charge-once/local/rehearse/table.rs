@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use charge_once::local::rehearsal::Rehearsed;
+use charge_once::local::{audit::Books, rehearsal::Rehearsed};
 use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, presets::UTF8_HORIZONTAL_ONLY};
 use serde_json::{Value, json};
 
@@ -35,10 +35,34 @@ impl fmt::Display for Rows<'_> {
             let shown: Vec<&str> = faulty.iter().take(NAMES_SHOWN).map(String::as_str).collect();
             write!(f, "\n{name}: {}", shown.join(", "))?;
         }
-        match audit.is_sound() {
-            true => write!(f, "\nEvery order is in exactly one place."),
-            false => write!(f, "\nNot every order is in exactly one place."),
+        let place = if audit.is_sound() {
+            "Every order is in exactly one place"
+        } else {
+            "Not every order is in exactly one place"
+        };
+        match self.0.books {
+            Books::Both => write!(f, "\n{place}."),
+            Books::Provider => {
+                write!(f, "\n{place}, by the provider's charges: the function keeps no order in this ledger.")
+            }
+            Books::Ledger => write!(
+                f,
+                "\n{place}, by the ledger: nothing was charged at the simulated provider, which would show what was done twice."
+            ),
+            Books::Nobody => write!(
+                f,
+                "\nWhat became of the orders cannot be seen: nothing was charged at the simulated provider, and no order is in this ledger."
+            ),
         }
+    }
+}
+
+fn charged(books: Books) -> &'static str {
+    match books {
+        Books::Both => "once, and PAID in the ledger",
+        Books::Provider => "once, as the provider counts",
+        Books::Ledger => "PAID in the ledger",
+        Books::Nobody => "not seen",
     }
 }
 
@@ -46,7 +70,7 @@ fn rows(rehearsed: &Rehearsed) -> Vec<(&'static str, String, String)> {
     let Rehearsed { audit, .. } = rehearsed;
     let row = |name, value: &dyn ToString, note: &str| (name, value.to_string(), note.to_owned());
     let kills = format!("of {} batches, {} kills", rehearsed.invocations, rehearsed.kills);
-    vec![
+    let mut rows = vec![
         row("orders", &audit.orders, &format!("in {} messages", rehearsed.messages)),
         row("deliveries", &rehearsed.deliveries, ""),
         row("without an answer", &rehearsed.failed, &kills),
@@ -56,14 +80,18 @@ fn rows(rehearsed: &Rehearsed) -> Vec<(&'static str, String, String)> {
             &decided(rehearsed, "ack", Some("duplicate")),
             "records acknowledged without a charge",
         ),
-        row("charged", &audit.charged, "once, and PAID in the ledger"),
+        row("charged", &audit.charged, charged(rehearsed.books)),
         row("declined", &audit.declined, "DECLINED in the ledger, not charged"),
         row("held", &audit.held, "for a person to decide, in the DLQ"),
         row("unsettled", &audit.unsettled, "in the DLQ: receives ran out"),
         row("poison", &audit.poison, &format!("of {} messages in the DLQ", rehearsed.dead)),
         row("seconds", &seconds(rehearsed), ""),
         row("peak memory", &memory(rehearsed), "of one process that charges"),
-    ]
+    ];
+    if rehearsed.books == Books::Nobody {
+        rows.push(row("unseen", &audit.unseen, "left the queue; what became of them cannot be seen"));
+    }
+    rows
 }
 
 fn faults(rehearsed: &Rehearsed) -> [(&'static str, &[String], &'static str); 3] {
@@ -111,6 +139,8 @@ pub(super) fn to_json(rehearsed: &Rehearsed) -> Value {
         "declined": audit.declined,
         "held": audit.held,
         "unsettled": audit.unsettled,
+        "unseen": audit.unseen,
+        "judged_by": rehearsed.books.name(),
         "poison": audit.poison,
         "dead_letters": rehearsed.dead,
         "out_of_order": audit.out_of_order,
