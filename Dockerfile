@@ -6,7 +6,6 @@ COPY . .
 # The command line without local mode. `--build-arg FEATURES=cli,s3,otel` adds orders in S3 and spans.
 ARG FEATURES=cli
 # musl makes the binary static; the toolchain is the image's own.
-ARG FEATURES=local
 RUN rm -f rust-toolchain.toml \
     && cargo build --locked --release --no-default-features --features "$FEATURES" --bin charge-once \
     && install -D target/release/charge-once /out/charge-once

@@ -1,5 +1,5 @@
 //! What the documents offer beside the template: the sketches for CDK and Terraform keep its invariants, and the
-//! dashboard for Grafana asks for metrics that exist.
+//! dashboard for Grafana asks for metrics that exist, and the image is built of what is said.
 
 #![expect(clippy::unwrap_used, reason = "a document that cannot be read fails the test")]
 
@@ -142,4 +142,12 @@ fn the_dashboard_asks_for_metrics_that_the_worker_has() {
     let ids: BTreeSet<i64> = panels.iter().map(|panel| panel["id"].as_i64().unwrap()).collect();
     assert_eq!(ids.len(), panels.len());
     assert!(panels.iter().all(|panel| !panel["targets"].as_array().unwrap().is_empty()));
+}
+
+/// The last `ARG` of a name wins, so a second one would build something else than the page about the worker says.
+#[test]
+fn the_image_holds_the_command_line_alone_unless_asked() {
+    let file = read("Dockerfile");
+    let arguments: Vec<&str> = file.lines().filter(|line| line.starts_with("ARG ")).collect();
+    assert_eq!(arguments, ["ARG FEATURES=cli"]);
 }
