@@ -54,6 +54,7 @@ const NOT_TYPED: &[(&str, &str)] = &[
     ("make deploy", "needs an AWS account"),
     ("make bench", "an optimised build, and minutes of measuring"),
     ("make bench-worker", "an optimised build, and minutes of measuring"),
+    ("make dashboard", "draws the picture of minutes of a run"),
     ("make budget", "changes what `make check` compares with"),
     ("make soak", "half an hour"),
     ("make prove", "minutes to hours"),
