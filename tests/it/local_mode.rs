@@ -28,7 +28,11 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use serde_json::{Value, json};
-use tokio::{process::Command, sync::mpsc};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::Command,
+    sync::mpsc,
+};
 
 async fn charge_once(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_charge-once"))
@@ -233,4 +237,47 @@ async fn the_invoke_api_answers_as_lambda_does() {
 
     assert_eq!(invoke(&api, "another", "RequestResponse", one_order()).await.0, StatusCode::NOT_FOUND);
     assert_eq!(invoke(&api, "charge-once", "Later", one_order()).await.0, StatusCode::BAD_REQUEST);
+}
+
+/// Whoever stops `charge-once` by its process id, as supervisors do, signals it alone.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_signal_ends_the_function_too() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_charge-once"))
+        .args(["local", "--serve", "--port", "0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next_line().await.unwrap().unwrap().starts_with("The function is up"));
+    let id = child.id().unwrap().to_string();
+    let functions = children_of(&id);
+    assert_eq!(functions.len(), 1);
+    assert!(Command::new("kill").args(["-s", "TERM", &id]).status().await.unwrap().success());
+    assert_eq!(child.wait().await.unwrap().code(), Some(0));
+    // The kernel has only to clear away what was killed, which no event tells.
+    while functions.iter().any(|id| is_running(id)) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn stat(id: &str) -> Option<(char, String)> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.to_owned()))
+}
+
+#[cfg(target_os = "linux")]
+fn is_running(id: &str) -> bool {
+    stat(id).is_some_and(|(state, _)| state != 'Z')
+}
+
+#[cfg(target_os = "linux")]
+fn children_of(parent: &str) -> Vec<String> {
+    let names =
+        std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    names.filter(|id| stat(id).is_some_and(|(_, of)| of == parent)).collect()
 }

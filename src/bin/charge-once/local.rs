@@ -31,6 +31,7 @@ use crate::{
     CommandResult, Finding,
     report::{Delivery, Report},
     screen::Screen,
+    signals::Signals,
 };
 
 const EXAMPLES: &str = "\
@@ -114,6 +115,20 @@ impl From<Gateway> for Provider {
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
+    let (mut signals, serves) = (Signals::new()?, args.serve);
+    tokio::select! {
+        result = Box::pin(show(args, screen)) => result,
+        // All that was started ends with the stack. A signal to this process alone would leave it behind.
+        () = signals.next() => if serves { Ok(Finding::Clean) } else { Err(Stopped.into()) },
+    }
+}
+
+/// A signal came before the end.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped before the end; the function was stopped, too")]
+struct Stopped;
+
+async fn show(args: Args, screen: &mut Screen) -> CommandResult {
     if let Some(rehearsal) = args.rehearse.rehearsal() {
         let config = config_of(&args, &rehearsal)?;
         let consumer = args.rehearse.consumer()?;

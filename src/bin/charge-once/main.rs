@@ -11,6 +11,7 @@ mod queue;
 #[cfg(feature = "local")]
 mod report;
 mod screen;
+mod signals;
 mod table;
 mod worker;
 

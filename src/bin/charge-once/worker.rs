@@ -11,14 +11,9 @@ use charge_once::{
     wiring::{self, ConfiguredCharge, StartError},
     worker::{Worker, WorkerRules, serve},
 };
-use tokio::{
-    net::TcpListener,
-    signal::unix::{Signal, SignalKind, signal},
-    sync::watch,
-    task::JoinSet,
-};
+use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 
-use crate::{CommandResult, Finding};
+use crate::{CommandResult, Finding, signals::Signals};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -151,25 +146,6 @@ async fn until_done<T>(
         () = signals.next() => {
             tracing::warn!("a second signal: what is being worked on is dropped and comes again");
             std::process::exit(INTERRUPTED)
-        }
-    }
-}
-
-/// SIGTERM and SIGINT.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
         }
     }
 }

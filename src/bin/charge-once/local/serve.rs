@@ -21,15 +21,10 @@ pub(super) async fn serve(stack: Arc<Stack>, address: SocketAddr, screen: &mut S
         .await
         .map_err(|source| ServeError { address, source })?;
     greet(screen, api.address())?;
-    loop {
-        let outcome = tokio::select! {
-            outcome = outcomes.recv() => outcome,
-            // Everything that was started ends with the stack.
-            _ = tokio::signal::ctrl_c() => None,
-        };
-        let Some(outcome) = outcome else { return Ok(Finding::Clean) };
+    while let Some(outcome) = outcomes.recv().await {
         tell(screen, &outcome, &stack.take_log()?)?;
     }
+    Ok(Finding::Clean)
 }
 
 /// The port cannot be had.
