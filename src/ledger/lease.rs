@@ -82,7 +82,8 @@ pub enum Claim {
         /// Why.
         reason: String,
     },
-    /// A later version wrote the record; nothing is done with it.
+    /// A later version or another kind of provider wrote the record, or it lacks what it must hold; nothing is done
+    /// with it.
     Unreadable,
 }
 
@@ -212,6 +213,7 @@ fn judge(found: &Entry, begin: &Begin) -> Judged {
         State::Paid => Claim::Mismatch,
         State::Declined => Claim::Declined { code: found.error.clone().unwrap_or_else(|| "unknown".into()) },
         State::Held => Claim::Held { reason: found.held_reason.clone().unwrap_or_else(|| "unknown".into()) },
+        State::Claimed | State::Prepared | State::Sent if !begin.can_continue(found) => Claim::Unreadable,
         State::Claimed | State::Prepared | State::Sent => busy(found.lease_until, begin.now),
     };
     Judged::Claim(claim)

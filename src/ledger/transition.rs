@@ -303,7 +303,7 @@ impl Begin {
             && old.attempt == self.attempt
             && old.provider == self.provider;
         let stale = old.lease_until.is_some_and(|until| until < self.stale_before());
-        (old.state.is_live() && same && stale).then(|| Entry {
+        (self.can_continue(old) && same && stale).then(|| Entry {
             state: if self.one_shot { State::Sent } else { old.state },
             owner: self.token.clone(),
             fence: old.fence.saturating_add(1),
@@ -320,6 +320,17 @@ impl Begin {
             expires_at: None,
             ..old.clone()
         })
+    }
+
+    /// Whether a provider of this kind left the record. What was sent at an unknown time, or through a handle that a
+    /// one-shot provider does not know, may have been charged under another key: nothing is concluded from it.
+    pub(super) fn can_continue(&self, old: &Entry) -> bool {
+        match old.state {
+            State::Claimed => true,
+            State::Prepared => !self.one_shot,
+            State::Sent => self.one_shot && old.first_sent_at.is_some_and(|sent| sent.as_millis() >= 0),
+            State::Paid | State::Declined | State::Held => false,
+        }
     }
 
     /// Whether the record is the declined attempt before this one.

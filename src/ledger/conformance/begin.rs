@@ -18,6 +18,7 @@ pub(super) async fn checks<F: Fixture>(fixture: &F) {
     a_live_record_without_a_lease_is_never_taken_over(fixture).await;
     a_release_lets_the_next_one_in_at_once_and_the_fence_goes_on(fixture).await;
     a_one_shot_begin_is_a_sent_charge(fixture).await;
+    what_another_kind_of_provider_left_is_never_taken_over(fixture).await;
     the_state_of_a_record_says_what_begin_answers(fixture).await;
     another_content_is_a_mismatch(fixture).await;
     a_new_attempt_follows_a_decline_only(fixture).await;
@@ -37,16 +38,38 @@ async fn only_one_of_two_begins_starts<F: Fixture>(fixture: &F) {
 async fn a_live_record_is_taken_over_only_when_its_lease_is_stale<F: Fixture>(fixture: &F) {
     for state in [State::Claimed, State::Prepared, State::Sent] {
         let bench = Bench::new(fixture, &format!("stale-{}", state.as_str()));
-        let old = Entry { fence: 7, handle: Some("pi_1".to_owned()), ..in_state(state) };
+        // Each by a provider of the kind that leaves such a record.
+        let again = Begin { one_shot: state == State::Sent, ..two_phase("b") };
+        let sent = Some(NOW).filter(|_| state == State::Sent);
+        let old = Entry { fence: 7, handle: Some("pi_1".to_owned()), first_sent_at: sent, ..in_state(state) };
         bench.seed(&old).await;
-        let early = later(two_phase("b"), LEASE.saturating_add(SKEW));
+        let early = later(again.clone(), LEASE.saturating_add(SKEW));
         assert!(matches!(bench.begin(early).await, Claim::Busy { .. }), "{state:?} within the skew");
-        let lease = bench.started(later(two_phase("b"), STALE)).await;
+        let lease = bench.started(later(again, STALE)).await;
         let entry = lease.entry();
         assert!(lease.took_over());
         assert_eq!((entry.state, entry.fence, entry.owner.as_str()), (state, 8, "b"));
         assert_eq!((&entry.handle, entry.state_changed_at), (&old.handle, old.state_changed_at));
         assert_eq!(entry.message_id.as_deref(), Some("message-b"));
+    }
+}
+
+/// A handle that another kind of provider prepared may be charged, and a charge of unknown age is past every key.
+async fn what_another_kind_of_provider_left_is_never_taken_over<F: Fixture>(fixture: &F) {
+    let sent = |first_sent_at| Entry { first_sent_at, ..in_state(State::Sent) };
+    let prepared = Entry { handle: Some("pi_1".to_owned()), ..in_state(State::Prepared) };
+    let cases = [
+        ("prepared", prepared, true),
+        ("sent", sent(Some(NOW)), false),
+        ("sent-at-no-time", sent(None), true),
+        ("sent-before-time", sent(Some(Timestamp::from_millis(-1))), true),
+    ];
+    for (name, old, one_shot) in cases {
+        let bench = Bench::new(fixture, &format!("other-kind-{name}"));
+        bench.seed(&old).await;
+        let begin = Begin { one_shot, ..later(two_phase("b"), STALE) };
+        assert_eq!(bench.begin(begin).await, Claim::Unreadable, "{name}");
+        assert_eq!(bench.entry().await, old, "{name}");
     }
 }
 

@@ -43,7 +43,7 @@ pub async fn equivalence<F: Fixture>(fixture: &F, seed: u64, runs: u32) {
 pub(super) async fn own_writes_are_recognised<F: Fixture>(fixture: &F) {
     let mut rng = Rng::with_seed(1);
     let mut written = 0_u32;
-    for run in 0..600 {
+    for run in 0..700 {
         let bench = Bench::new(fixture, &format!("own-write-{run}"));
         let old = (rng.u8(..6) > 0).then(|| entry(&mut rng));
         let intent = intent(&mut rng, old.as_ref());

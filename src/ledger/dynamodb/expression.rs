@@ -217,12 +217,20 @@ fn resolve(resolution: &Resolution) -> Expression {
 /// Creates the record, or takes over what a dead owner left: one expression for both, so that one call decides.
 fn begin(begin: &Begin) -> Expression {
     let create = if begin.may_create { "attribute_not_exists(#pk) OR " } else { "" };
+    // Only what a provider of this kind left; `:zero` is bound by the increment of the fence.
+    let (left, states) = match begin.one_shot {
+        true => (
+            "(#state = :claimed OR #state = :sent AND #first_sent_at >= :zero)",
+            [State::Claimed, State::Sent],
+        ),
+        false => ("#state IN (:claimed, :prepared)", [State::Claimed, State::Prepared]),
+    };
     let condition = format!(
-        "{create}(#version = :new_version AND {LIVE} AND #fingerprint = :new_fingerprint \
+        "{create}(#version = :new_version AND {left} AND #fingerprint = :new_fingerprint \
          AND #attempt = :new_attempt AND #provider = :new_provider AND #lease_until < :stale)"
     );
     let expression = first_begin(owned(Expression::when(condition), begin), begin)
-        .live()
+        .states(&states)
         .bind("stale", number(begin.stale_before().as_millis()))
         .set("lease_until", number(begin.lease_until.as_millis()))
         .remove(&["expires_at"]);
