@@ -152,7 +152,17 @@ pub struct TextAttribute {
     pub value: String,
 }
 
+/// The attribute in which a copy of a message says when the message itself reached SQS, in epoch milliseconds.
+pub const ORIGINAL_SENT_AT: &str = "original_sent_at";
+
 impl Record {
+    /// When the producer's message reached SQS: a copy of it, as a redrive sends one, is no younger than the message.
+    pub fn first_sent_at(&self) -> Option<Timestamp> {
+        let named = self.attributes.iter().find(|attribute| attribute.name == ORIGINAL_SENT_AT);
+        let original = named.and_then(|attribute| attribute.value.parse().ok()).map(Timestamp::from_millis);
+        [self.sent_at, original].into_iter().flatten().min()
+    }
+
     /// Whether the record came from a FIFO queue.
     pub fn is_fifo(&self) -> bool {
         self.queue.as_ref().is_some_and(QueueArn::is_fifo)

@@ -26,16 +26,16 @@ use crate::{
     order::{Order, OrderRules},
     payload::Payloads,
     queue::{Outgoing, Queue},
-    record::{Record, TextAttribute},
+    record::{ORIGINAL_SENT_AT, Record, TextAttribute},
     telemetry::ErrorChain,
 };
 
 /// So many failures in a row open the breaker.
 const BREAKER_LIMIT: u32 = 3;
-/// SQS takes at most ten attributes; three may be ours.
-const KEPT_ATTRIBUTES: usize = 7;
+/// SQS takes at most ten attributes; four may be ours.
+const KEPT_ATTRIBUTES: usize = 6;
 /// The attributes that a moved message gets.
-const OURS: [&str; 3] = ["reason", "original_message_id", "original_deduplication_id"];
+const OURS: [&str; 4] = ["reason", "original_message_id", "original_deduplication_id", ORIGINAL_SENT_AT];
 
 /// The settings of a batch.
 #[derive(Clone, Debug)]
@@ -188,7 +188,7 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
         let delivery = Delivery {
             message_id: record.message_id.clone(),
             receive_count: record.receive_count,
-            sent_at: record.sent_at,
+            sent_at: record.first_sent_at(),
             deadline: self.deadline,
         };
         let span = tracing::info_span!(
@@ -278,6 +278,7 @@ fn copy_for_dlq(record: &Record, body: &str, reason: &PoisonReason) -> Outgoing 
     attributes.extend(record.message_id.as_ref().map(|id| ours("original_message_id", id.to_string())));
     attributes
         .extend(record.deduplication_id.as_ref().map(|id| ours("original_deduplication_id", id.clone())));
+    attributes.extend(record.first_sent_at().map(|at| ours(ORIGINAL_SENT_AT, at.as_millis().to_string())));
     let kept = record
         .attributes
         .iter()

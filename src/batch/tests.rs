@@ -269,6 +269,7 @@ async fn poison_is_moved_with_its_reason_and_its_group_goes_on() {
     let attribute =
         |n: usize| TextAttribute { name: format!("a{n}"), data_type: "String".into(), value: "v".into() };
     records[0].attributes = (0..10).map(attribute).collect();
+    records[0].sent_at = Some(Timestamp::from_millis(1_000));
     let result = run_with(&Script::default(), &dlq, &rules, records, 0).await;
     assert_eq!(reasons(&result), ["MOVED_TO_DLQ:BODY_NOT_JSON", "CHARGED"]);
     let sent = dlq.sent.lock().unwrap();
@@ -281,6 +282,7 @@ async fn poison_is_moved_with_its_reason_and_its_group_goes_on() {
         "unique for the message, so nothing swallows it"
     );
     assert_eq!(named("original_deduplication_id"), Some("d-0"));
+    assert_eq!(named("original_sent_at"), Some("1000"), "the copy is as old as the message");
     assert_eq!(sent[0].group, MessageGroupId::new("a"));
 }
 

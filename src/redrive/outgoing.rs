@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{DeadLetter, letter::REASON};
 use crate::{
     queue::{MAX_BATCH, Outgoing},
-    record::{MessageGroupId, TextAttribute},
+    record::{MessageGroupId, ORIGINAL_SENT_AT, TextAttribute},
 };
 
 /// What SQS allows.
@@ -34,6 +34,10 @@ pub(super) fn outgoing(letter: &DeadLetter, url: &str) -> Outgoing {
             attributes.push(TextAttribute { name, data_type, value: value.to_owned() });
         }
     };
+    // A copy gets a time of its own from SQS, and an old order would pass for one that cannot have been charged yet.
+    if let Some(sent_at) = message.system.get("SentTimestamp") {
+        add(ORIGINAL_SENT_AT, sent_at);
+    }
     add(ORIGINAL_MESSAGE_ID, message.id.as_str());
     add(REDRIVE_REASON, &letter.reason);
     Outgoing {
