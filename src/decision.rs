@@ -113,6 +113,9 @@ pub enum PoisonReason {
     Held(Code),
 }
 
+/// Digits of the shortest card numbers.
+const SHORTEST_CARD: usize = 12;
+
 /// A short machine-readable code from a provider or from us: at most 120 printable ASCII characters, so it can
 /// go into logs and records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -126,6 +129,15 @@ impl Code {
     pub fn new(text: &str) -> Self {
         let kept: String = text.chars().filter(char::is_ascii_graphic).take(Self::MAX).collect();
         Self(if kept.is_empty() { "unknown".to_owned() } else { kept })
+    }
+
+    /// A code as a provider sent it. What has spaces inside is a text of the issuer, and what has as many digits as a
+    /// card may be one: neither belongs into logs and records, so both become `unreadable`.
+    pub fn foreign(text: &str) -> Self {
+        let text = text.trim();
+        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        let is_code = digits < SHORTEST_CARD && text.bytes().all(|byte| byte.is_ascii_graphic());
+        Self::new(if is_code { text } else { "unreadable" })
     }
 
     /// The code as text.
@@ -251,6 +263,22 @@ mod tests {
         assert_eq!(Code::new("card\n_declined\u{1b}é ").as_str(), "card_declined");
         assert_eq!(Code::new(" \n").as_str(), "unknown");
         assert_eq!(Code::new(&"x".repeat(500)).as_str().len(), Code::MAX);
+    }
+
+    #[test]
+    fn a_foreign_code_is_neither_a_text_nor_a_card() {
+        let cases = [
+            ("insufficient_funds", "insufficient_funds"),
+            (" 51\n", "51"),
+            ("", "unknown"),
+            ("Declined for E. Mustermann", "unreadable"),
+            ("4242424242424242", "unreadable"),
+            ("card_4242-4242-4242", "unreadable"),
+            ("refus\u{e9}", "unreadable"),
+        ];
+        for (sent, kept) in cases {
+            assert_eq!(Code::foreign(sent).as_str(), kept, "{sent}");
+        }
     }
 
     #[test]

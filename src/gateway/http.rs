@@ -90,9 +90,14 @@ impl HttpGateway {
         Ok(response)
     }
 
+    /// A provider that quotes the request must not get the credential into logs and records.
+    fn without_secret(&self, body: AnswerBody) -> AnswerBody {
+        AnswerBody { code: body.code.filter(|code| !self.credential.is_in(code)), ..body }
+    }
+
     fn judge(&self, response: &Response<Bytes>) -> Result<AnswerBody, GatewayError> {
         let status = response.status();
-        let body: Option<AnswerBody> = read_object(response.body());
+        let body = read_object(response.body()).map(|body| self.without_secret(body));
         if status.is_success() {
             return body.ok_or_else(|| {
                 GatewayError::new(
@@ -103,7 +108,7 @@ impl HttpGateway {
         }
         let code = body.and_then(|body| body.code);
         let code =
-            || code.as_deref().map_or_else(|| Code::new(&format!("http_{}", status.as_u16())), Code::new);
+            || code.as_deref().map_or_else(|| Code::new(&format!("http_{}", status.as_u16())), Code::foreign);
         let kind = match status {
             StatusCode::PAYMENT_REQUIRED => GatewayErrorKind::Declined(code()),
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND => GatewayErrorKind::Rejected(code()),
@@ -127,7 +132,7 @@ fn answer(body: AnswerBody, request_id: Option<String>) -> Result<Answer, Gatewa
             Ok(Answer::Succeeded(Receipt { charge_id: Code::new(&id).as_str().to_owned(), request_id }))
         }
         (Some("processing"), _) => Ok(Answer::Processing),
-        (Some("failed"), _) => Ok(Answer::Failed(Code::new(body.code.as_deref().unwrap_or("failed")))),
+        (Some("failed"), _) => Ok(Answer::Failed(Code::foreign(body.code.as_deref().unwrap_or("failed")))),
         _ => Err(GatewayError::new(
             GatewayErrorKind::Unknown { server_error: false },
             "an answer without a known `status` and an `id`",

@@ -90,6 +90,12 @@ impl Credential {
         current.as_ref().is_some_and(|secret| secret.0.expose_secret().starts_with(prefix))
     }
 
+    /// Whether a text from outside quotes the credential.
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().is_some_and(|secret| text.contains(secret.0.expose_secret()))
+    }
+
     /// Whether the credential is made of letters, digits, `_` and `-` alone, as keys are and JSON is not.
     pub fn is_plain_token(&self) -> bool {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);

@@ -69,7 +69,7 @@ struct ErrorBody {
 impl ErrorBody {
     /// The most exact of the codes; never the message.
     fn code(&self) -> Option<Code> {
-        self.decline_code.as_deref().or(self.code.as_deref()).or(self.kind.as_deref()).map(Code::new)
+        self.decline_code.as_deref().or(self.code.as_deref()).or(self.kind.as_deref()).map(Code::foreign)
     }
 }
 
@@ -183,7 +183,7 @@ fn sighting(body: IntentBody, order: &Order, request_id: Option<String>) -> Opti
                     .unwrap_or_else(|| Code::new("canceled")),
             ),
             reason => {
-                HandleStatus::Sealed(Code::new(&format!("canceled_{}", reason.unwrap_or("by_somebody"))))
+                HandleStatus::Sealed(Code::foreign(&format!("canceled_{}", reason.unwrap_or("by_somebody"))))
             }
         },
         _ => return None,
