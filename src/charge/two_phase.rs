@@ -270,7 +270,11 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
             HandleStatus::Processing => Phase::End(self.desk.still_processing(work, armed.lease).await),
             HandleStatus::Failed(code) => Phase::Seal(armed, code),
             HandleStatus::Sealed(code) => Phase::End(self.declined(work, armed, code).await),
-            HandleStatus::Expired => Phase::Prepare { lease: armed.lease, expired: Some(armed.handle) },
+            HandleStatus::Expired if commit == Commit::None => {
+                Phase::Prepare { lease: armed.lease, expired: Some(armed.handle) }
+            }
+            // Once in a delivery: a provider whose handles never live long enough would be asked without end.
+            HandleStatus::Expired => Phase::End(self.wait(work, armed.lease).await),
         }
     }
 
@@ -303,6 +307,9 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
             Err(GatewayError { sighting: Some(seen), .. }) => *seen,
             Err(error) => return Phase::End(self.give_back(work, armed.lease, &error).await),
         };
+        if !seen.is_ours {
+            return Phase::End(self.desk.hold(work, armed.lease, "HANDLE_MISMATCH").await);
+        }
         Phase::End(match seen.status {
             HandleStatus::Succeeded(receipt) => self.paid(work, armed, receipt).await,
             HandleStatus::Sealed(_) | HandleStatus::Expired => self.declined(work, armed, code).await,

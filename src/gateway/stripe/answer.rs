@@ -73,10 +73,11 @@ impl ErrorBody {
     }
 }
 
-/// Reads an answer about an intent of `order`.
+/// Reads an answer about an intent of `order`: about `handle`, once there is one.
 pub(super) fn read(
     response: &Response<Bytes>,
     order: &Order,
+    handle: Option<&str>,
     now: Timestamp,
 ) -> Result<Intent, GatewayError> {
     let request_id = response
@@ -94,13 +95,16 @@ pub(super) fn read(
         let id = body.id.clone();
         let unclear =
             |context| Err(GatewayError::new(GatewayErrorKind::Unknown { server_error: false }, context));
+        if handle.is_some_and(|handle| handle != id) {
+            return unclear("an answer about another intent");
+        }
         return match sighting(body, order, request_id) {
             Some(sighting) if is_name(&id) => Ok(Intent { id, sighting }),
             Some(_) => unclear("an intent whose id cannot be part of an address"),
             None => unclear("an intent in a state that this version does not know"),
         };
     }
-    Err(error(response, order, request_id, now))
+    Err(error(response, order, handle, request_id, now))
 }
 
 /// Whether the id can be stored and asked for: as a handle it becomes part of the path of every later call.
@@ -112,6 +116,7 @@ fn is_name(id: &str) -> bool {
 fn error(
     response: &Response<Bytes>,
     order: &Order,
+    handle: Option<&str>,
     request_id: Option<String>,
     now: Timestamp,
 ) -> GatewayError {
@@ -145,8 +150,10 @@ fn error(
         Some(code) => format!("status {}, {code}", status.as_u16()),
         None => format!("status {}", status.as_u16()),
     };
-    let seen =
-        body.and_then(|body| body.payment_intent).and_then(|intent| sighting(*intent, order, request_id));
+    let seen = body
+        .and_then(|body| body.payment_intent)
+        .filter(|intent| handle == Some(intent.id.as_str()))
+        .and_then(|intent| sighting(*intent, order, request_id));
     let retry_after = retry_after(response.headers(), now);
     GatewayError { retry_after, sighting: seen.map(Box::new), ..GatewayError::new(proves, context) }
 }

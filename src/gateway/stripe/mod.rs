@@ -70,10 +70,7 @@ impl StripeGateway {
     async fn call(
         &self,
         order: &Order,
-        method: Method,
-        path: &str,
-        key: Option<&IdempotencyKey>,
-        form: String,
+        call: Call<'_>,
         within: Duration,
     ) -> Result<answer::Intent, GatewayError> {
         let unbuilt = |source: Box<dyn std::error::Error + Send + Sync>| GatewayError {
@@ -81,11 +78,11 @@ impl StripeGateway {
             ..GatewayError::new(GatewayErrorKind::NotSent, "the request could not be built")
         };
         let base = self.url.to_string();
-        let uri: Uri = format!("{}/v1/payment_intents{path}", base.trim_end_matches('/'))
+        let uri: Uri = format!("{}/v1/payment_intents{}", base.trim_end_matches('/'), call.path())
             .parse()
             .map_err(|error: http::uri::InvalidUri| unbuilt(error.into()))?;
-        let mut request = Request::builder().method(method).uri(uri).header(VERSION_HEADER, VERSION);
-        if let Some(key) = key {
+        let mut request = Request::builder().method(call.method).uri(uri).header(VERSION_HEADER, VERSION);
+        if let Some(key) = call.key {
             request = request
                 .header(KEY_HEADER, key.as_str())
                 .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
@@ -93,7 +90,7 @@ impl StripeGateway {
         if let Some(bearer) = self.credential.bearer() {
             request = request.header(header::AUTHORIZATION, bearer);
         }
-        let request = request.body(Full::from(form)).map_err(|error| unbuilt(error.into()))?;
+        let request = request.body(Full::from(call.form)).map_err(|error| unbuilt(error.into()))?;
         if mode(&self.credential) != Some(self.mode) {
             // It is not what the records name, and may have been put there by mistake.
             self.credential.refused().await;
@@ -104,19 +101,24 @@ impl StripeGateway {
         if response.status() == StatusCode::UNAUTHORIZED {
             self.credential.refused().await;
         }
-        answer::read(&response, order, self.clock.now())
+        answer::read(&response, order, call.handle, self.clock.now())
     }
+}
 
-    async fn see(
-        &self,
-        order: &Order,
-        method: Method,
-        path: String,
-        key: Option<&IdempotencyKey>,
-        form: String,
-        within: Duration,
-    ) -> Result<Sighting, GatewayError> {
-        Ok(self.call(order, method, &path, key, form, within).await?.sighting)
+/// A call of the API, but for what all calls have alike.
+struct Call<'a> {
+    method: Method,
+    /// The intent it is about; none makes one.
+    handle: Option<&'a str>,
+    /// What is done with it.
+    action: &'static str,
+    key: Option<&'a IdempotencyKey>,
+    form: String,
+}
+
+impl Call<'_> {
+    fn path(&self) -> String {
+        self.handle.map_or_else(String::new, |handle| format!("/{handle}{}", self.action))
     }
 }
 
@@ -166,8 +168,9 @@ impl TwoPhaseGateway for StripeGateway {
         ];
         fields.extend(order.customer().map(|customer| ("customer", customer)));
         fields.extend(order.payment_method().map(|method| ("payment_method", method)));
-        let call = self.call(order, Method::POST, "", Some(key), form(&fields), within);
-        let intent = call.await.map_err(|error| {
+        let form = form(&fields);
+        let call = Call { method: Method::POST, handle: None, action: "", key: Some(key), form };
+        let intent = self.call(order, call, within).await.map_err(|error| {
             // Not the intent is missing, which does not exist yet, but something that the order names.
             let missing = error.kind == GatewayErrorKind::NotFound;
             let kind =
@@ -189,12 +192,16 @@ impl TwoPhaseGateway for StripeGateway {
         key: &IdempotencyKey,
         within: Duration,
     ) -> Result<Sighting, GatewayError> {
-        let fields = form(&[("off_session", "true"), ("error_on_requires_action", "true")]);
-        self.see(order, Method::POST, format!("/{handle}/confirm"), Some(key), fields, within).await
+        let form = form(&[("off_session", "true"), ("error_on_requires_action", "true")]);
+        let handle = Some(handle);
+        let call = Call { method: Method::POST, handle, action: "/confirm", key: Some(key), form };
+        Ok(self.call(order, call, within).await?.sighting)
     }
 
     async fn inspect(&self, order: &Order, handle: &str, within: Duration) -> Result<Sighting, GatewayError> {
-        self.see(order, Method::GET, format!("/{handle}"), None, String::new(), within).await
+        let call =
+            Call { method: Method::GET, handle: Some(handle), action: "", key: None, form: String::new() };
+        Ok(self.call(order, call, within).await?.sighting)
     }
 
     async fn seal(
@@ -204,8 +211,10 @@ impl TwoPhaseGateway for StripeGateway {
         key: &IdempotencyKey,
         within: Duration,
     ) -> Result<Sighting, GatewayError> {
-        let fields = form(&[("cancellation_reason", "abandoned")]);
-        self.see(order, Method::POST, format!("/{handle}/cancel"), Some(key), fields, within).await
+        let form = form(&[("cancellation_reason", "abandoned")]);
+        let handle = Some(handle);
+        let call = Call { method: Method::POST, handle, action: "/cancel", key: Some(key), form };
+        Ok(self.call(order, call, within).await?.sighting)
     }
 }
 
@@ -281,6 +290,28 @@ mod tests {
             let key = IdempotencyKey::new("stripe:a:test", order.id(), 1, create);
             let prepared = gateway.prepare(&order, &key, Duration::from_secs(1)).await;
             assert_eq!(prepared.is_ok_and(|handle| handle == id), is_handle, "{id}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_about_another_intent_proves_nothing() {
+        let rules = OrderRules { default_currency: None, max_amount_minor: 100 };
+        let order = Order::parse(r#"{"order_id":"o-1","amount":1,"currency":"EUR"}"#, &rules).unwrap();
+        let intent = r#"{"id":"pi_2","status":"succeeded","amount":100,"currency":"eur","metadata":{"order_id":"o-1"}}"#;
+        let refusal = format!(r#"{{"error":{{"type":"invalid_request_error","payment_intent":{intent}}}}}"#);
+        for (status, body) in [(200, intent.to_owned()), (400, refusal)] {
+            let transport = Transport::from_fn(move |_request| {
+                let answer = Response::builder().status(status).body(Bytes::from(body.clone())).unwrap();
+                Box::pin(async move { Ok(answer) })
+            });
+            let credential = Credential::fixed(Some(Secret::new("sk_test_1").unwrap()), Clock::system());
+            let url = Uri::from_static("https://api.stripe.com");
+            let gateway = StripeGateway::new(transport, url, credential, "a", Clock::system()).unwrap();
+            let seen = |id| gateway.inspect(&order, id, Duration::from_secs(1));
+            let error = seen("pi_1").await.unwrap_err();
+            assert!(error.sighting.is_none(), "{status}");
+            let ours = seen("pi_2").await;
+            assert!(ours.is_ok() || ours.is_err_and(|error| error.sighting.is_some()), "{status}");
         }
     }
 
