@@ -37,6 +37,9 @@ pub enum EventError {
     /// `Records` is something else than a list.
     #[error("this is not an SQS event: `Records` is {0}, not a list")]
     RecordsNotAList(&'static str),
+    /// There are two lists, and either may be the batch.
+    #[error("this is not an SQS event: `Records` is there twice")]
+    RecordsTwice,
     /// A record comes from another service.
     #[error("this is not an SQS event: record {position} has the event source {source_name}, not aws:sqs")]
     OtherSource {
@@ -71,9 +74,20 @@ pub fn records(event: &str) -> Result<Vec<Record>, EventError> {
     let Some(list) = members.get("Records") else {
         return Err(no_records(&members));
     };
+    // A map keeps the last of two lists, and the messages of the first would be deleted unread.
+    if serde_json::from_str::<Once<'_>>(event).is_err() {
+        return Err(EventError::RecordsTwice);
+    }
     let records: Vec<&RawValue> = serde_json::from_str(list.get())
         .map_err(|_other| EventError::RecordsNotAList(self::kind(list.get())))?;
     records.into_iter().enumerate().map(|(position, raw)| record(position, raw)).collect()
+}
+
+/// Refuses an event that has its list twice.
+#[derive(Deserialize)]
+struct Once<'a> {
+    #[serde(borrow, rename = "Records")]
+    _records: Option<&'a RawValue>,
 }
 
 fn no_records(members: &BTreeMap<String, &RawValue>) -> EventError {
@@ -285,6 +299,11 @@ mod tests {
         assert_eq!(receive_count(None), 1);
         assert_eq!(receive_count(Some("7")), 7);
         assert_eq!(receive_count(Some("99999999999999999999")), MAX_RECEIVE_COUNT);
+    }
+
+    #[test]
+    fn of_two_lists_none_is_the_batch() {
+        assert!(error(r#"{"Records":[{"body":"x"}],"Records":[]}"#).ends_with("`Records` is there twice"));
     }
 
     #[test]
