@@ -158,7 +158,7 @@ impl Config {
     /// The first variable that is missing, invalid or contradicts another.
     pub fn from_env(environment: &impl Environment) -> Result<Self, ConfigError> {
         let env = Reader(environment);
-        let ledger_table = env.required("LEDGER_TABLE", "name the DynamoDB table of the ledger")?;
+        let ledger_table = env.table("LEDGER_TABLE")?;
         let gateway = gateway(&env)?;
         let look_up = look_up(&env, &gateway)?;
         let rules = rules(&env)?;

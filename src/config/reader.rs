@@ -41,6 +41,16 @@ impl<E: Environment> Reader<'_, E> {
         self.text(name).map_or_else(|| wrong(name, format!("is not set: {hint}")), Ok)
     }
 
+    /// The name or ARN of a DynamoDB table.
+    pub(super) fn table(&self, name: &'static str) -> Result<String, ConfigError> {
+        let table = self.required(name, "name the DynamoDB table of the ledger")?;
+        let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-:/".contains(&byte);
+        match table.len() <= 1024 && table.bytes().all(letter) {
+            true => Ok(table),
+            false => wrong(name, "must be the name or ARN of a DynamoDB table"),
+        }
+    }
+
     pub(super) fn integer(
         &self,
         name: &'static str,

@@ -39,6 +39,7 @@ fn an_empty_variable_counts_as_not_set() {
 fn a_bad_setting_is_refused_by_name() {
     let cases: &[(&[(&str, &str)], &str)] = &[
         (&[("LEDGER_TABLE", "")], "LEDGER_TABLE is not set"),
+        (&[("LEDGER_TABLE", "the ledger")], "LEDGER_TABLE must be the name"),
         (&[("GATEWAY", "paypal")], "GATEWAY must be one of stripe, http"),
         (&[("GATEWAY", "")], "GATEWAY is not set"),
         (&[("GATEWAY_URL", "")], "GATEWAY_URL is not set"),
