@@ -19,6 +19,7 @@ mod model;
 mod operations;
 mod own_lambda;
 mod payloads;
+mod powertools_peers;
 mod queue;
 mod queue_peers;
 mod rehearsal;
