@@ -98,7 +98,7 @@ impl Table {
         let names_owner = condition.contains("#owner = :owner");
         let owner = before.as_ref().and_then(|item| item.get("owner"));
         let stale = names_owner && owner != body["ExpressionAttributeValues"].get(":owner");
-        if stale || condition.contains("attribute_not_exists(#pk)") && before.is_some() {
+        if stale || condition.contains("attribute_not_exists(pk)") && before.is_some() {
             return self.refuse(&key);
         }
         let mut item = before.clone().unwrap_or_else(|| body["Key"].as_object().cloned().unwrap_or_default());
@@ -122,16 +122,17 @@ impl Table {
     }
 }
 
-/// `SET #a = :a, #b = if_not_exists(#b, :b) + :one REMOVE #c`.
+/// `SET a = :a, #b = if_not_exists(#b, :b) + :one REMOVE c`.
 fn write(item: &mut Item, body: &Value) {
     let (names, values) = (&body["ExpressionAttributeNames"], &body["ExpressionAttributeValues"]);
-    let name = |placeholder: &str| names[placeholder.trim()].as_str().unwrap_or_default().to_owned();
-    let update = body["UpdateExpression"].as_str().unwrap_or_default().trim_start_matches("SET ");
+    let name = |name: &str| names[name.trim()].as_str().unwrap_or(name.trim()).to_owned();
+    // Only the comma inside if_not_exists(...) stands before a value.
+    let update = body["UpdateExpression"].as_str().unwrap_or_default().replace(", :", ",:");
+    let update = update.trim_start_matches("SET ");
     let (set, remove) = update.split_once(" REMOVE ").unwrap_or((update, ""));
-    // The comma inside if_not_exists(...) has no ` = ` before the next comma.
-    for assignment in set.split(", #") {
+    for assignment in set.split(", ") {
         let Some((left, right)) = assignment.split_once(" = ") else { continue };
-        let attribute = name(&format!("#{}", left.trim_start_matches('#')));
+        let attribute = name(left);
         let present = item.get(&attribute).cloned();
         let value = match right.strip_prefix("if_not_exists(").and_then(|rest| rest.split_once(')')) {
             None => values[right.trim()].clone(),

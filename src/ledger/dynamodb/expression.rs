@@ -1,109 +1,19 @@
 //! Each transition as one `UpdateItem`: what it writes and the condition it rests on.
-//!
-//! Attribute names always stand behind `#`, because `state`, `owner`, `error` and others are reserved words.
 
-use super::item::{Value, number, text};
+use super::{
+    builder::Expression,
+    item::{number, text},
+};
 use crate::ledger::{
     VERSION,
-    entry::{Attention, Owner, State},
+    entry::{Attention, State},
     transition::{Begin, Evidence, Intent, Left, Refused, Resolution, Verdict},
 };
 
-/// The parts of an `UpdateItem` call.
-#[derive(Debug, Default)]
-pub(super) struct Expression {
-    set: Vec<String>,
-    remove: Vec<&'static str>,
-    condition: String,
-    /// The expression attribute values.
-    pub(super) values: Vec<(String, Value)>,
-}
-
 /// The conditions that several transitions share.
-const MINE: &str = "#owner = :owner AND #fence = :fence AND #version = :version";
+const MINE: &str = "#owner = :owner AND fence = :fence AND version = :version";
 const LIVE: &str = "#state IN (:claimed, :prepared, :sent)";
-const HANDLE_IS: &str = "#version = :version AND #handle = :handle AND #state IN (:prepared, :held)";
-
-impl Expression {
-    /// An expression that writes only if `condition` holds.
-    fn when(condition: impl Into<String>) -> Self {
-        Self { condition: condition.into(), ..Self::default() }
-    }
-
-    /// Gives a value to a name in the condition.
-    fn bind(mut self, name: &str, value: Value) -> Self {
-        self.values.push((format!(":{name}"), value));
-        self
-    }
-
-    fn version(self) -> Self {
-        self.bind("version", number(VERSION))
-    }
-
-    fn mine(self, mine: &Owner) -> Self {
-        self.version().bind("owner", text(&mine.token)).bind("fence", number(mine.fence))
-    }
-
-    /// Binds states under their own names in lower case.
-    fn states(self, states: &[State]) -> Self {
-        states.iter().fold(self, |expression, state| {
-            expression.bind(&state.as_str().to_ascii_lowercase(), text(state.as_str()))
-        })
-    }
-
-    fn live(self) -> Self {
-        self.states(&[State::Claimed, State::Prepared, State::Sent])
-    }
-
-    /// `attribute = value`.
-    fn set(mut self, attribute: &str, value: Value) -> Self {
-        self.set.push(format!("#{attribute} = :new_{attribute}"));
-        self.bind(&format!("new_{attribute}"), value)
-    }
-
-    /// `attribute = value`, unless it has one.
-    fn set_once(mut self, attribute: &str, value: Value) -> Self {
-        self.set.push(format!("#{attribute} = if_not_exists(#{attribute}, :new_{attribute})"));
-        self.bind(&format!("new_{attribute}"), value)
-    }
-
-    /// `attribute = attribute + 1`, from 0.
-    fn increment(mut self, attribute: &str) -> Self {
-        self.set.push(format!("#{attribute} = if_not_exists(#{attribute}, :zero) + :one"));
-        self.bind("zero", number(0)).bind("one", number(1))
-    }
-
-    fn set_state(self, state: State) -> Self {
-        self.set("state", text(state.as_str()))
-    }
-
-    fn remove(mut self, attributes: &[&'static str]) -> Self {
-        self.remove.extend(attributes);
-        self
-    }
-
-    /// `attribute = value`, or no attribute.
-    fn set_or_remove(self, attribute: &'static str, value: Option<&String>) -> Self {
-        match value {
-            Some(value) => self.set(attribute, text(value)),
-            None => self.remove(&[attribute]),
-        }
-    }
-
-    /// The update expression.
-    pub(super) fn update(&self) -> String {
-        let removals: Vec<String> = self.remove.iter().map(|attribute| format!("#{attribute}")).collect();
-        match removals.is_empty() {
-            true => format!("SET {}", self.set.join(", ")),
-            false => format!("SET {} REMOVE {}", self.set.join(", "), removals.join(", ")),
-        }
-    }
-
-    /// The condition expression.
-    pub(super) fn condition(&self) -> &str {
-        &self.condition
-    }
-}
+const HANDLE_IS: &str = "version = :version AND handle = :handle AND #state IN (:prepared, :held)";
 
 impl From<&Intent> for Expression {
     fn from(intent: &Intent) -> Self {
@@ -111,13 +21,13 @@ impl From<&Intent> for Expression {
             Intent::Begin(begin) => self::begin(begin),
             Intent::NewAttempt(begin) => new_attempt(begin),
             Intent::HoldMissing { begin, reason } => {
-                let hold = Self::when("attribute_not_exists(#pk)").set_state(State::Held);
+                let hold = Self::when("attribute_not_exists(pk)").set_state(State::Held);
                 first_begin(owned(hold, begin), begin)
                     .set("held_reason", text(reason))
                     .set("attention", text(Attention::Held.as_str()))
             }
             Intent::StoreHandle { mine, handle, now } => {
-                Self::when(format!("{MINE} AND #state = :claimed AND attribute_not_exists(#handle)"))
+                Self::when(format!("{MINE} AND #state = :claimed AND attribute_not_exists(handle)"))
                     .mine(mine)
                     .states(&[State::Claimed])
                     .set_state(State::Prepared)
@@ -126,7 +36,7 @@ impl From<&Intent> for Expression {
                     .set_once("first_sent_at", number(now.as_millis()))
             }
             Intent::ReplaceHandle { mine, old, new, now } => {
-                Self::when(format!("{MINE} AND #state = :prepared AND #handle = :old"))
+                Self::when(format!("{MINE} AND #state = :prepared AND handle = :old"))
                     .mine(mine)
                     .states(&[State::Prepared])
                     .bind("old", text(old))
@@ -185,7 +95,7 @@ impl From<&Intent> for Expression {
 fn resolve(resolution: &Resolution) -> Expression {
     let Resolution { fence, token, by, verdict, now } = resolution;
     let of = |states: &str| {
-        Expression::when(format!("#version = :version AND #fence = :fence AND {states}"))
+        Expression::when(format!("version = :version AND fence = :fence AND {states}"))
             .version()
             .states(&[State::Held])
             .bind("fence", number(*fence))
@@ -216,18 +126,18 @@ fn resolve(resolution: &Resolution) -> Expression {
 
 /// Creates the record, or takes over what a dead owner left: one expression for both, so that one call decides.
 fn begin(begin: &Begin) -> Expression {
-    let create = if begin.may_create { "attribute_not_exists(#pk) OR " } else { "" };
+    let create = if begin.may_create { "attribute_not_exists(pk) OR " } else { "" };
     // Only what a provider of this kind left; `:zero` is bound by the increment of the fence.
     let (left, states) = match begin.one_shot {
         true => (
-            "(#state = :claimed OR #state = :sent AND #first_sent_at >= :zero)",
+            "(#state = :claimed OR #state = :sent AND first_sent_at >= :zero)",
             [State::Claimed, State::Sent],
         ),
         false => ("#state IN (:claimed, :prepared)", [State::Claimed, State::Prepared]),
     };
     let condition = format!(
-        "{create}(#version = :new_version AND {left} AND #fingerprint = :new_fingerprint \
-         AND #attempt = :new_attempt AND #provider = :new_provider AND #lease_until < :stale)"
+        "{create}(version = :new_version AND {left} AND fingerprint = :new_fingerprint \
+         AND attempt = :new_attempt AND provider = :new_provider AND lease_until < :stale)"
     );
     let expression = first_begin(owned(Expression::when(condition), begin), begin)
         .states(&states)
@@ -243,11 +153,11 @@ fn begin(begin: &Begin) -> Expression {
 fn new_attempt(begin: &Begin) -> Expression {
     let guard = match (begin.may_create, begin.epoch) {
         // No item is without its key: too old a message never begins anew.
-        (false, _) => " AND attribute_not_exists(#pk)",
-        (true, Some(_)) => " AND #state_changed_at >= :epoch",
+        (false, _) => " AND attribute_not_exists(pk)",
+        (true, Some(_)) => " AND state_changed_at >= :epoch",
         (true, None) => "",
     };
-    let condition = format!("#version = :new_version AND #state = :declined AND #attempt = :before{guard}");
+    let condition = format!("version = :new_version AND #state = :declined AND attempt = :before{guard}");
     let expression = owned(Expression::when(condition), begin)
         .states(&[State::Declined])
         .bind("before", number(i64::from(begin.attempt).saturating_sub(1)))
@@ -302,7 +212,7 @@ fn proven_by(evidence: &Evidence) -> Expression {
             Expression::when(HANDLE_IS).states(&[State::Prepared]).bind("handle", text(handle))
         }
         Evidence::Attempt(attempt) => {
-            Expression::when("#version = :version AND #attempt = :attempt AND #state IN (:sent, :held)")
+            Expression::when("version = :version AND attempt = :attempt AND #state IN (:sent, :held)")
                 .states(&[State::Sent])
                 .bind("attempt", number(*attempt))
         }

@@ -1,6 +1,6 @@
 //! The ledger in DynamoDB: one `UpdateItem` per transition, judged from the item that a refusal returns.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::{
     Client,
@@ -10,10 +10,11 @@ use aws_sdk_dynamodb::{
     types::{ReturnValue, ReturnValuesOnConditionCheckFailure},
 };
 
-use self::expression::Expression;
+use self::builder::{Expression, Parts};
 use super::{Applied, Found, Intent, Ledger, LedgerError};
 use crate::order::OrderId;
 
+mod builder;
 mod expression;
 mod item;
 mod list;
@@ -58,10 +59,7 @@ impl DynamoDbLedger {
 
 impl Ledger for DynamoDbLedger {
     async fn apply(&self, order_id: &OrderId, intent: &Intent) -> Result<Applied, LedgerError> {
-        let expression = Expression::from(intent);
-        let update = expression.update();
-        let names = names(&[&update, expression.condition()]);
-        let condition = expression.condition().to_owned();
+        let Parts { update, condition, names, values } = Expression::from(intent).into_parts();
         let output = self
             .client
             .update_item()
@@ -69,8 +67,8 @@ impl Ledger for DynamoDbLedger {
             .key("pk", item::key(order_id))
             .update_expression(update)
             .condition_expression(condition)
-            .set_expression_attribute_names(Some(names))
-            .set_expression_attribute_values(Some(expression.values.into_iter().collect()))
+            .set_expression_attribute_names((!names.is_empty()).then_some(names))
+            .set_expression_attribute_values(Some(values))
             .return_values(ReturnValue::AllOld)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .send()
@@ -114,17 +112,6 @@ fn written(intent: &Intent, old: Option<&item::Item>) -> Result<Applied, LedgerE
         .apply(old.as_deref())
         .ok_or_else(|| unexpected("the record before does not allow this write"))?;
     Ok(Applied::Written { old, new: Box::new(new) })
-}
-
-/// The placeholders `#name` used by an expression, each standing for the attribute `name`.
-fn names(expressions: &[&str]) -> HashMap<String, String> {
-    let words = expressions
-        .iter()
-        .flat_map(|text| text.split(|c: char| !(c.is_ascii_alphanumeric() || "#_".contains(c))));
-    words
-        .filter_map(|word| word.strip_prefix('#'))
-        .map(|name| (format!("#{name}"), name.to_owned()))
-        .collect()
 }
 
 fn unexpected(what: &'static str) -> LedgerError {
