@@ -3,9 +3,9 @@
 //! `aws_lambda_events` would refuse the whole event for one null list member or one attribute with invalid base64
 //! (measured with 1.2.1), so the records are kept as raw JSON and only what is needed is read from each.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -50,6 +50,16 @@ pub enum EventError {
     },
 }
 
+/// A batch, or why the event is none. It is read from the bytes that Lambda sent, so that nobody keeps a copy of them.
+#[derive(Debug)]
+pub struct SqsEvent(pub Result<Vec<Record>, EventError>);
+
+impl<'de> Deserialize<'de> for SqsEvent {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(json).map(|event| Self(records(event.get())))
+    }
+}
+
 /// Reads the batch.
 ///
 /// # Errors
@@ -78,9 +88,14 @@ pub fn records(event: &str) -> Result<Vec<Record>, EventError> {
     if serde_json::from_str::<Once<'_>>(event).is_err() {
         return Err(EventError::RecordsTwice);
     }
-    let records: Vec<&RawValue> = serde_json::from_str(list.get())
+    let list: Vec<&RawValue> = serde_json::from_str(list.get())
         .map_err(|_other| EventError::RecordsNotAList(self::kind(list.get())))?;
-    records.into_iter().enumerate().map(|(position, raw)| record(position, raw)).collect()
+    let mut records = Vec::with_capacity(list.len());
+    let mut queues = Queues::default();
+    for (position, raw) in list.into_iter().enumerate() {
+        records.push(record(position, raw, &mut queues)?);
+    }
+    Ok(records)
 }
 
 /// Refuses an event that has its list twice.
@@ -146,7 +161,24 @@ struct Members<'a> {
     event_source_arn: Option<&'a RawValue>,
 }
 
-fn record(position: usize, raw: &RawValue) -> Result<Record, EventError> {
+/// The queue that was named last: nearly always all records of an event come from one.
+#[derive(Default)]
+struct Queues<'a> {
+    arn: &'a str,
+    queue: Option<Arc<QueueArn>>,
+}
+
+impl<'a> Queues<'a> {
+    fn named(&mut self, arn: &'a RawValue) -> Option<Arc<QueueArn>> {
+        if arn.get() != self.arn {
+            self.arn = arn.get();
+            self.queue = text(arn).and_then(|arn| QueueArn::parse(&arn)).map(Arc::new);
+        }
+        self.queue.clone()
+    }
+}
+
+fn record<'a>(position: usize, raw: &'a RawValue, queues: &mut Queues<'a>) -> Result<Record, EventError> {
     // A struct would also be read from a list, member by member.
     let is_object = raw.get().starts_with('{');
     let Some(members) = serde_json::from_str::<Members<'_>>(raw.get()).ok().filter(|_| is_object) else {
@@ -164,7 +196,7 @@ fn record(position: usize, raw: &RawValue) -> Result<Record, EventError> {
         position,
         message_id: members.message_id.and_then(text).and_then(MessageId::new),
         receipt_handle: members.receipt_handle.and_then(text).and_then(ReceiptHandle::new),
-        queue: members.event_source_arn.and_then(text).and_then(|arn| QueueArn::parse(&arn)),
+        queue: members.event_source_arn.and_then(|arn| queues.named(arn)),
         group: system("MessageGroupId").and_then(MessageGroupId::new),
         deduplication_id: system("MessageDeduplicationId"),
         receive_count: receive_count(system("ApproximateReceiveCount").as_deref()),
@@ -282,6 +314,24 @@ mod tests {
         for record in ["5", "null", r#"["m-1","rh","{}"]"#] {
             assert_eq!(one(record).body, Err(RecordError::NotAnObject));
         }
+    }
+
+    #[test]
+    fn records_share_the_queue_they_name_and_no_other() {
+        let arn = |name: &str| format!(r#"{{"eventSourceARN":"arn:aws:sqs:eu-west-1:1:{name}"}}"#);
+        let event = format!(r#"{{"Records":[{0},{0},{1},{{}},{0}]}}"#, arn("orders"), arn("others"));
+        let records = records(&event).unwrap();
+        let names: Vec<_> = records.iter().map(|record| record.queue.as_ref().map(|it| it.name())).collect();
+        assert_eq!(names, [Some("orders"), Some("orders"), Some("others"), None, Some("orders")]);
+    }
+
+    #[test]
+    fn the_bytes_of_an_event_are_read_as_its_text_is() {
+        let SqsEvent(batch) = serde_json::from_slice(br#" {"Records":[{"body":"{}"},5]}"#).unwrap();
+        assert_eq!(batch.unwrap().iter().filter(|record| record.body.is_ok()).count(), 1);
+        let SqsEvent(other) = serde_json::from_slice(b"[]").unwrap();
+        assert_eq!(other.unwrap_err(), EventError::NotAnObject("a list"));
+        assert!(serde_json::from_slice::<SqsEvent>(b"{").is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What identifies and describes one delivery of one SQS message.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use crate::clock::Timestamp;
 
@@ -121,8 +121,8 @@ pub struct Record {
     pub message_id: Option<MessageId>,
     /// `None` if absent: such a record's visibility cannot be changed.
     pub receipt_handle: Option<ReceiptHandle>,
-    /// The queue; `None` if the ARN is absent or unreadable.
-    pub queue: Option<QueueArn>,
+    /// The queue, shared by the records that came from it; `None` if the ARN is absent or unreadable.
+    pub queue: Option<Arc<QueueArn>>,
     /// The message group, on FIFO and fair queues.
     pub group: Option<MessageGroupId>,
     /// The deduplication id, kept when a message is moved to the dead-letter queue.
@@ -137,7 +137,8 @@ pub struct Record {
     pub trace_header: Option<String>,
     /// Message attributes of type String or Number, kept when a message is moved to the dead-letter queue.
     pub attributes: Vec<TextAttribute>,
-    /// The message body, or why there is none.
+    /// The message body, or why there is none. A batch empties it once its order is read, unless it may have to be
+    /// sent on.
     pub body: Result<String, RecordError>,
 }
 
@@ -165,7 +166,7 @@ impl Record {
 
     /// Whether the record came from a FIFO queue.
     pub fn is_fifo(&self) -> bool {
-        self.queue.as_ref().is_some_and(QueueArn::is_fifo)
+        self.queue.as_ref().is_some_and(|queue| queue.is_fifo())
     }
 }
 

@@ -3,11 +3,12 @@
 //! Records are parsed first, then laid into lanes: by message group on a FIFO queue, by order on a standard one. A
 //! lane runs in order; lanes run side by side, a few at once.
 
+mod lanes;
 mod pace;
 mod read;
 
 use std::{
-    collections::HashMap,
+    future::ready,
     panic::AssertUnwindSafe,
     sync::atomic::{AtomicBool, AtomicU32, Ordering},
     time::Duration,
@@ -17,7 +18,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use tracing::Instrument;
 
 pub use self::pace::{AtOnce, Pace};
-use self::read::Parsed;
+use self::{lanes::Lanes, read::Parsed};
 use crate::{
     charge::{Delivery, Facts, Health, Outcome, Step},
     clock::{Clock, Timestamp},
@@ -103,19 +104,23 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
     pub async fn run_paced(&self, records: Vec<Record>, pace: &impl Pace) -> BatchResult {
         let breaker = Breaker::default();
         // Only a body that lies elsewhere takes time to read; it is not known before whose lane a record is in.
-        let parsed: Vec<Parsed> = stream::iter(records)
+        let mut judged = Vec::with_capacity(records.len());
+        let lanes = stream::iter(records)
             .map(|record| self.read(record))
             .buffered(self.rules.concurrency.max(1))
-            .collect()
+            .fold(Lanes::default(), |lanes, parsed| ready(lanes.with(parsed)))
             .await;
-        let lanes = lanes(parsed.into_iter());
-        let mut judged: Vec<Judged> = stream::iter(lanes)
-            .map(|lane| self.run_lane(lane, &breaker, pace))
+        stream::iter(lanes.into_vec())
+            // On the heap, or its kilobytes would be moved with each step of the stream.
+            .map(|lane| Box::pin(self.run_lane(lane, &breaker, pace)))
             .buffer_unordered(self.rules.concurrency.max(1))
-            .flat_map(stream::iter)
-            .collect()
+            .for_each(|lane| {
+                judged.extend(lane);
+                ready(())
+            })
             .await;
-        judged.sort_by_key(|judged| judged.record.position);
+        // Positions differ, and a stable sort would take the memory of all records once more.
+        judged.sort_unstable_by_key(|judged: &Judged| judged.record.position);
         BatchResult { judged, breaker_opened: breaker.is_open() }
     }
 
@@ -245,30 +250,6 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
         );
         outcome
     }
-}
-
-/// Every record once, in lanes; records keep their order inside a lane.
-fn lanes(records: impl Iterator<Item = Parsed>) -> Vec<Vec<Parsed>> {
-    let mut lanes: Vec<Vec<Parsed>> = Vec::new();
-    let mut by_key: HashMap<String, usize> = HashMap::new();
-    for parsed in records {
-        let key = match (&parsed.order, parsed.record.is_fifo()) {
-            // Real FIFO queues always name a group; a record without one is its own lane.
-            (_, true) => parsed.record.group.as_ref().map(|group| format!("group {group}")),
-            (Ok(order), false) => Some(format!("order {}", order.id())),
-            (Err(_), false) => None,
-        };
-        let lane = key.and_then(|key| {
-            let next = lanes.len();
-            let index = *by_key.entry(key).or_insert(next);
-            lanes.get_mut(index)
-        });
-        match lane {
-            Some(lane) => lane.push(parsed),
-            None => lanes.push(vec![parsed]),
-        }
-    }
-    lanes
 }
 
 fn copy_for_dlq(record: &Record, body: &str, reason: &PoisonReason) -> Outgoing {

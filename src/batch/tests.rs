@@ -98,7 +98,7 @@ fn record(position: usize, order: &str, group: Option<&str>, fifo: bool) -> Reco
         position,
         message_id: MessageId::new(format!("m-{position}")),
         receipt_handle: ReceiptHandle::new(format!("rh-{position}")),
-        queue: QueueArn::parse(&format!("arn:aws:sqs:eu-west-1:1:{name}")),
+        queue: QueueArn::parse(&format!("arn:aws:sqs:eu-west-1:1:{name}")).map(Arc::new),
         group: group.and_then(MessageGroupId::new),
         deduplication_id: fifo.then(|| format!("d-{position}")),
         receive_count: 1,
@@ -320,7 +320,7 @@ proptest! {
                 .map_err(|reason| Box::new(Outcome::of(Decision::Poison(reason))));
             Parsed { record, order }
         });
-        let lanes = lanes(parsed);
+        let lanes = parsed.fold(Lanes::default(), Lanes::with).into_vec();
         let positions: Vec<Vec<usize>> =
             lanes.iter().map(|lane| lane.iter().map(|parsed| parsed.record.position).collect()).collect();
         prop_assert!(positions.iter().all(|lane| lane.is_sorted()));

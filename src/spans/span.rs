@@ -14,12 +14,11 @@ use crate::{
     charge::{Call, Whom},
     clock::Timestamp,
     decision::Decision,
-    record::QueueArn,
 };
 
 /// Makes the span of a record and those of its calls. Nothing of the body is in them but the order's identifier.
 pub(super) fn make(tracer: &SdkTracer, judged: &Judged, request_id: Option<&str>) {
-    let queue = judged.record.queue.as_ref().map(QueueArn::name);
+    let queue = judged.record.queue.as_ref().map(|queue| queue.name());
     let name = queue.map_or_else(|| "process".to_owned(), |queue| format!("process {queue}"));
     let builder = SpanBuilder::from_name(name)
         .with_kind(SpanKind::Consumer)

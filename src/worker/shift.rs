@@ -48,7 +48,7 @@ const LONGEST_HOLD: Duration = Duration::from_secs(11 * 3600 + 50 * 60);
 pub(super) struct Shift<S, Q> {
     worker: Arc<Worker<S, Q>>,
     rules: BatchRules,
-    queue: Option<QueueArn>,
+    queue: Option<Arc<QueueArn>>,
     room: Room,
     /// A permit for each message that is worked on; closed when nothing more is begun.
     places: Semaphore,
@@ -69,7 +69,7 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
         let places = worker.rules.concurrency.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             rules: BatchRules { concurrency: MAX_BATCH, ..worker.batch.clone() },
-            queue: QueueArn::of_url(&worker.rules.queue_url),
+            queue: QueueArn::of_url(&worker.rules.queue_url).map(Arc::new),
             room: Room::new(places, worker.rules.visibility),
             places: Semaphore::new(places),
             settler: worker.settler(&hand, settling),
@@ -172,7 +172,7 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
         let now = clock.now();
         let metrics = Metrics::of(&result, monitor.take_visibility_failures(), now);
         monitor.count(&metrics);
-        let queue = self.queue.as_ref().map(QueueArn::name);
+        let queue = self.queue.as_ref().map(|queue| queue.name());
         (self.worker.emit)(&metrics.to_emf(&self.worker.service, queue, &self.worker.random.token(), now));
         metrics
     }

@@ -80,7 +80,7 @@ async fn without_time_for_a_charge_nothing_is_read() {
 #[tokio::test]
 async fn a_pointer_that_cannot_be_read_holds_its_fifo_group() {
     let group = |mut record: Record, name: &str| {
-        record.queue = QueueArn::parse("arn:aws:sqs:eu-west-1:1:orders.fifo");
+        record.queue = QueueArn::parse("arn:aws:sqs:eu-west-1:1:orders.fifo").map(Arc::new);
         record.group = MessageGroupId::new(name);
         record
     };
