@@ -5,32 +5,31 @@
 use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsBatchResponse;
-use futures_util::{StreamExt, stream};
 use tracing::Instrument;
+
+mod hiding;
+
+use self::hiding::{Calls, Hiding};
 
 use crate::{
     backoff::Random,
     batch::{Batch, BatchResult, BatchRules},
     charge::Step,
     clock::{Clock, Timestamp},
-    deadline::{ANSWER, SPANS},
-    event::{self, EventError},
+    deadline::SPANS,
+    event::{EventError, SqsEvent},
     metrics::Metrics,
     payload::Payloads,
-    queue::{Queue, VisibilityChange},
+    queue::Queue,
     report,
     response::{self, UnnamedFailure},
     spans::Spans,
     telemetry::ErrorChain,
-    visibility::{self, VisibilityRules},
+    visibility::VisibilityRules,
 };
 
 /// Longest time that sending spans may add to an invocation.
 const FLUSH: Duration = Duration::from_millis(200);
-/// SQS takes so many entries in one call.
-const ENTRIES: usize = 10;
-/// So many calls for visibility changes run at once.
-const CALLS: usize = 32;
 
 /// What an invocation runs on.
 #[derive(Debug)]
@@ -89,7 +88,7 @@ impl<S: Step, Q: Queue> Handler<S, Q> {
     /// The event is no SQS batch, or a record failed that cannot be listed.
     pub async fn handle(
         &self,
-        event: &str,
+        event: SqsEvent,
         deadline_millis: u64,
         request_id: &str,
     ) -> Result<SqsBatchResponse, InvocationError> {
@@ -106,21 +105,26 @@ impl<S: Step, Q: Queue> Handler<S, Q> {
 
     async fn answer(
         &self,
-        event: &str,
+        event: SqsEvent,
         deadline: Timestamp,
         request_id: &str,
     ) -> Result<SqsBatchResponse, InvocationError> {
-        let records = event::records(event).map_err(|error| {
+        let records = event.0.map_err(|error| {
             tracing::error!(error = %ErrorChain(&error), "the invocation is refused, nothing was charged");
             InvocationError::Event(error)
         })?;
         let queue = records.iter().find_map(|record| record.queue.clone());
         let Self { step, queue: dlq, payloads, batch: rules, clock, .. } = self;
         let batch = Batch { step, queue: dlq, payloads, rules, clock, deadline };
-        let result = batch.run(records).await;
-        let changes = visibility::changes(&result.judged, &self.visibility, &self.random, self.clock.now());
         let url = self.queue_url.clone().or_else(|| queue.as_ref().and_then(|queue| queue.url()));
-        let failures = self.hide(url.as_deref(), &changes, deadline).await;
+        let (hiding, changes) = Hiding::new(&self.visibility, &self.random, clock);
+        let calls = Calls { queue: dlq, url: url.as_deref(), clock, deadline };
+        let work = async {
+            // Moved in, because the changes end with it.
+            let hiding = hiding;
+            batch.run_paced(records, &hiding).await
+        };
+        let (result, failures) = tokio::join!(work, calls.make(changes));
         self.report(&result, failures, queue.as_ref().map(|queue| queue.name()), request_id);
         response::answer(&result.judged).map_err(|error| {
             tracing::error!(error = %ErrorChain(&error), "the invocation is failed on purpose");
@@ -133,46 +137,6 @@ impl<S: Step, Q: Queue> Handler<S, Q> {
         let now = self.clock.now();
         let given = i64::try_from(millis).ok().map(Timestamp::from_millis);
         given.filter(|deadline| *deadline > now).unwrap_or_else(|| now.plus(self.default_timeout))
-    }
-
-    /// Changes visibilities; what fails falls back to the queue's own timeout and is only counted.
-    async fn hide(&self, url: Option<&str>, changes: &[VisibilityChange], deadline: Timestamp) -> usize {
-        if changes.is_empty() {
-            return 0;
-        }
-        let Some(url) = url else {
-            tracing::warn!(
-                "the queue's URL is not known, so failed messages wait for its own timeout; set QUEUE_URL"
-            );
-            return changes.len();
-        };
-        let calls: Vec<_> =
-            changes.chunks(ENTRIES).map(|chunk| self.hide_chunk(url, chunk, deadline)).collect();
-        // A batch of 10,000 records makes 1,000 calls; each is a connection, and a process has few.
-        let failed = stream::iter(calls).buffer_unordered(CALLS);
-        failed.fold(0, |all, failed| async move { usize::saturating_add(all, failed) }).await
-    }
-
-    /// One call; how many of its changes failed.
-    async fn hide_chunk(&self, url: &str, chunk: &[VisibilityChange], deadline: Timestamp) -> usize {
-        let time = deadline.minus(ANSWER).since(self.clock.now());
-        match tokio::time::timeout(time, self.queue.change_visibility(url, chunk)).await {
-            Ok(Ok(results)) => {
-                let failed: Vec<_> = results.into_iter().filter_map(Result::err).collect();
-                for error in &failed {
-                    tracing::warn!(error = %ErrorChain(error), "a visibility change was refused");
-                }
-                failed.len()
-            }
-            Ok(Err(error)) => {
-                tracing::warn!(error = %ErrorChain(&error), "visibility changes failed");
-                chunk.len()
-            }
-            Err(_elapsed) => {
-                tracing::warn!("no time was left for visibility changes");
-                chunk.len()
-            }
-        }
     }
 
     fn report(

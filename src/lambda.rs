@@ -4,13 +4,13 @@
 use std::{process::ExitCode, sync::Arc};
 
 use lambda_runtime::{LambdaEvent, service_fn};
-use serde_json::value::RawValue;
 
 use crate::{
     charge::Step,
     clients::Clients,
     clock::Clock,
     config::{Config, Environment, ProcessEnvironment},
+    event::SqsEvent,
     handler::Handler,
     queue::Queue,
     telemetry::{self, ErrorChain},
@@ -79,12 +79,10 @@ async fn start<S: Step + 'static>(
 /// The Runtime API cannot be reached, or refuses.
 pub async fn serve<S: Step + 'static, Q: Queue + 'static>(handler: Handler<S, Q>) -> Result<(), StartError> {
     let handler = Arc::new(handler);
-    let function = service_fn(move |event: LambdaEvent<Box<RawValue>>| {
+    let function = service_fn(move |event: LambdaEvent<SqsEvent>| {
         let handler = Arc::clone(&handler);
-        async move {
-            let (payload, context) = event.into_parts();
-            handler.handle(payload.get(), context.deadline, &context.request_id).await
-        }
+        let (event, context) = event.into_parts();
+        async move { handler.handle(event, context.deadline, &context.request_id).await }
     });
     lambda_runtime::run_concurrent(function).await
 }

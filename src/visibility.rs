@@ -1,6 +1,6 @@
 //! Decisions -> how long each message that stays in the queue is hidden before its next try.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use crate::{
     backoff::{Backoff, Random},
@@ -24,29 +24,23 @@ pub struct VisibilityRules {
     pub max_receive_count: Option<u32>,
 }
 
-/// The changes for a batch: one for each message that is not acknowledged and has a receipt handle.
-pub fn changes(
-    judged: &[Judged],
-    rules: &VisibilityRules,
-    random: &Random,
-    now: Timestamp,
-) -> Vec<VisibilityChange> {
-    let mut drawn = Drawn::default();
-    let mut changes = Vec::new();
-    for one in judged {
-        let seconds = drawn.seconds(one, rules, random, now);
-        if let (Some(seconds), Some(handle)) = (seconds, &one.record.receipt_handle) {
-            changes.push(VisibilityChange { receipt_handle: handle.clone(), seconds });
-        }
-    }
-    changes
-}
-
 /// What was drawn for a batch so far, in the order in which its records are decided about.
 #[derive(Debug, Default)]
-pub struct Drawn(Vec<(usize, u32)>);
+pub struct Drawn(HashMap<usize, u32>);
 
 impl Drawn {
+    /// The change for a message, unless it may be deleted or has no receipt handle.
+    pub fn change(
+        &mut self,
+        judged: &Judged,
+        rules: &VisibilityRules,
+        random: &Random,
+        now: Timestamp,
+    ) -> Option<VisibilityChange> {
+        let seconds = self.seconds(judged, rules, random, now)?;
+        Some(VisibilityChange { receipt_handle: judged.record.receipt_handle.clone()?, seconds })
+    }
+
     /// How long a message is hidden, in seconds; `None` for one that may be deleted.
     pub fn seconds(
         &mut self,
@@ -55,13 +49,13 @@ impl Drawn {
         random: &Random,
         now: Timestamp,
     ) -> Option<u32> {
-        let of_head = judged.behind.and_then(|head| self.0.iter().find(|(position, _)| *position == head));
+        let of_head = judged.behind.and_then(|head| self.0.get(&head));
         let seconds = match of_head {
             // SQS hands out nothing of a group while one of its messages is hidden, so all wait alike.
-            Some((_, seconds)) => *seconds,
+            Some(seconds) => *seconds,
             None => seconds(judged, rules, random, now)?,
         };
-        self.0.push((judged.record.position, seconds));
+        self.0.insert(judged.record.position, seconds);
         Some(seconds)
     }
 }
@@ -190,8 +184,9 @@ mod tests {
         let done = judged(2, 1, Decision::Ack(AckReason::Charged));
         let mut nameless = judged(3, 1, Decision::Poison(PoisonReason::Mismatch));
         nameless.record.receipt_handle = None;
-        let changes = changes(&[head, follower, done, nameless], &RULES, &Random::seeded(1), NOW);
-        let seen: Vec<_> = changes.iter().map(|c| (c.receipt_handle.as_str(), c.seconds)).collect();
-        assert_eq!(seen, [("rh-0", 77), ("rh-1", 77)]);
+        let (mut drawn, random) = (Drawn::default(), Random::seeded(1));
+        let changes = [head, follower, done, nameless].map(|one| drawn.change(&one, &RULES, &random, NOW));
+        let seen = changes.map(|change| change.map(|it| (it.receipt_handle.to_string(), it.seconds)));
+        assert_eq!(seen, [Some(("rh-0".into(), 77)), Some(("rh-1".into(), 77)), None, None]);
     }
 }
