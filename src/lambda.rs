@@ -1,9 +1,10 @@
 //! The Lambda function as a process: its log, its settings, its loop. The binary `bootstrap` is this with the
 //! configured charge; a function of your own is this with a step of its own.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{future::pending, panic::resume_unwind, process::ExitCode, sync::Arc};
 
 use lambda_runtime::{LambdaEvent, service_fn};
+use tokio::task::JoinSet;
 
 use crate::{
     charge::Step,
@@ -82,7 +83,16 @@ pub async fn serve<S: Step + 'static, Q: Queue + 'static>(handler: Handler<S, Q>
     let function = service_fn(move |event: LambdaEvent<SqsEvent>| {
         let handler = Arc::clone(&handler);
         let (event, context) = event.into_parts();
-        async move { handler.handle(event, context.deadline, &context.request_id).await }
+        // In a task: each wake of what a runtime blocks on is a system call, several a record; that of a task is none.
+        let mut work = JoinSet::new();
+        work.spawn(async move { handler.handle(event, context.deadline, &context.request_id).await });
+        async move {
+            match work.join_next().await {
+                Some(Ok(answer)) => answer,
+                Some(Err(error)) => resume_unwind(error.into_panic()),
+                None => pending().await,
+            }
+        }
     });
     lambda_runtime::run_concurrent(function).await
 }

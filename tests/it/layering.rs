@@ -196,7 +196,8 @@ fn aws_is_named_at_the_edges_only() {
 }
 
 /// What is begun belongs to whoever began it: a `JoinSet` ends its tasks. A task that nobody owns would stop in the
-/// middle when Lambda freezes the process after the answer. On the way of an invocation there is no task at all.
+/// middle when Lambda freezes the process after the answer. The invocation is
+/// such a task; on its way there is none.
 #[test]
 fn nothing_is_left_running() {
     const DETACHED: [&str; 5] =
