@@ -1,4 +1,4 @@
-//! The five situations in which a lease and an idempotency key alone charge twice, each through the real binary,
+//! The situations in which a lease and an idempotency key alone charge twice, each through the real binary,
 //! with a one-shot and with a two-phase provider. One charge each.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
