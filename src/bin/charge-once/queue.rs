@@ -34,6 +34,12 @@ pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
     }
 }
 
+/// A share of generated messages, with or without the sign.
+pub(crate) fn percent(text: &str) -> Result<u8, &'static str> {
+    let digits = text.strip_suffix('%').unwrap_or(text);
+    digits.parse().ok().filter(|percent| *percent <= 100).ok_or("write a whole number from 0% to 100%")
+}
+
 /// The URL of a queue that is given by its name or by its URL.
 async fn url_of(clients: &Clients, queue: &str) -> Result<String, CommandError> {
     if queue.contains("://") {
@@ -41,4 +47,15 @@ async fn url_of(clients: &Clients, queue: &str) -> Result<String, CommandError> 
     }
     let answer = Box::pin(clients.sqs().get_queue_url().queue_name(queue).send()).await?;
     Ok(answer.queue_url.ok_or("the answer holds no queue URL")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_read_as_people_write_them() {
+        assert_eq!((percent("5%"), percent("5"), percent("100%")), (Ok(5), Ok(5), Ok(100)));
+        assert!(["", "%", "101%", "1.5%", "-1"].iter().all(|text| percent(text).is_err()));
+    }
 }

@@ -7,11 +7,12 @@ use charge_once::{
     generate::{Recipe, event, event_of},
 };
 
+use super::percent;
 use crate::{CommandResult, Finding, screen::Screen};
 
 const EXAMPLE: &str = "\
 Examples:
-  charge-once queue event --count 50 --duplicates 10 --poison 5 > batch.json && charge-once local batch.json
+  charge-once queue event --count 50 --duplicates 10% --poison 5% > batch.json
   charge-once queue event --body '{\"order_id\":\"o-1\",\"amount\":49.90,\"currency\":\"EUR\"}' > one.json";
 
 /// Write an SQS event with generated orders, or with one order of yours
@@ -26,11 +27,11 @@ pub(crate) struct Args {
     /// From a FIFO queue, one message group a customer
     #[arg(long)]
     fifo: bool,
-    /// How many of a hundred records repeat an earlier order under a new message id
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    /// How likely a record repeats an earlier order under a new message id
+    #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = percent)]
     duplicates: u8,
-    /// How many of a hundred records hold no usable order
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    /// How likely a record holds no usable order
+    #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = percent)]
     poison: u8,
     /// Where chance begins
     #[arg(long, default_value_t = 1)]

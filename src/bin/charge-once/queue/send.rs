@@ -13,13 +13,13 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::url_of;
+use super::{percent, url_of};
 use crate::{CommandResult, Finding, screen::Screen};
 
 const EXAMPLE: &str = "\
 Examples:
   charge-once queue send orders --count 1000
-  charge-once queue send orders.fifo --count 20000 --duplicates 5 --poison 1 --seed 7";
+  charge-once queue send orders.fifo --count 20000 --duplicates 5% --poison 1% --seed 7";
 
 /// How many calls are under way at once on a standard queue. A FIFO queue gets one, which keeps the order.
 const CALLS: usize = 8;
@@ -36,11 +36,11 @@ pub(crate) struct Args {
     /// How many messages
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     count: u32,
-    /// How many of a hundred messages repeat an earlier order
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    /// How likely a message repeats an earlier order
+    #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = percent)]
     duplicates: u8,
-    /// How many of a hundred messages hold no usable order
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    /// How likely a message holds no usable order
+    #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = percent)]
     poison: u8,
     /// Where chance begins
     #[arg(long, default_value_t = 1)]

@@ -6,6 +6,8 @@ use charge_once::local::{audit::Books, rehearsal::Rehearsed};
 use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, presets::UTF8_HORIZONTAL_ONLY};
 use serde_json::{Value, json};
 
+use crate::screen::plural;
+
 /// Longer lists of faulty orders are cut here.
 const NAMES_SHOWN: usize = 10;
 
@@ -84,7 +86,11 @@ fn rows(rehearsed: &Rehearsed) -> Vec<(&'static str, String, String)> {
         row("declined", &audit.declined, "DECLINED in the ledger, not charged"),
         row("held", &audit.held, "for a person to decide, in the DLQ"),
         row("unsettled", &audit.unsettled, "in the DLQ: receives ran out"),
-        row("poison", &audit.poison, &format!("of {} messages in the DLQ", rehearsed.dead)),
+        row(
+            "poison",
+            &audit.poison,
+            &format!("without a usable order; the DLQ holds {}", plural(rehearsed.dead, "message")),
+        ),
         row("seconds", &seconds(rehearsed), ""),
         row("peak memory", &memory(rehearsed), "of one process that charges"),
     ];
