@@ -138,12 +138,15 @@ async fn what_cannot_be_done_is_said_in_one_sentence() {
     let file = Scratch::new(".json");
     std::fs::write(&file.0, "no event").unwrap();
     let bootstrap = env!("CARGO_BIN_EXE_bootstrap");
-    let cases: [(&[&str], i32, &str); 5] = [
+    let cases: [(&[&str], i32, &str); 8] = [
         (&["local", "/nowhere/event.json"], 1, "error: /nowhere/event.json cannot be read"),
         (&["local", file.path()], 1, "is not JSON"),
         (&["local", "--bootstrap", "/nowhere"], 1, "cargo build --bin bootstrap"),
         (&["local", "--bootstrap", bootstrap, "--set", "CONCURRENCY=many"], 1, "CONCURRENCY"),
+        (&["local", "--bootstrap", "Cargo.toml"], 1, "Cargo.toml could not be started"),
         (&["local", "--faults", "implode=3%"], 2, "implode"),
+        (&["local", "--faults", "decline=150%"], 2, "from 0% to 100%"),
+        (&["queue", "event", "--poison", "101%"], 2, "from 0% to 100%"),
     ];
     for (args, code, words) in cases {
         let output = charge_once(args).await;

@@ -155,6 +155,8 @@ async fn show(args: Args, screen: &mut Screen) -> CommandResult {
 
 fn config(args: &Args) -> Result<StackConfig, Box<dyn Error + Send + Sync>> {
     let bootstrap = args.bootstrap.clone().map_or_else(Function::beside_this_executable, Ok)?;
+    // A bare name would be looked for in PATH.
+    let bootstrap = std::path::absolute(bootstrap)?;
     check_settings(args, &bootstrap)?;
     Ok(StackConfig {
         bootstrap,

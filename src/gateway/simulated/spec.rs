@@ -60,7 +60,7 @@ pub enum SpecError {
         part: String,
     },
     /// A fault whose probability cannot be read.
-    #[error("the probability of `{name}` is not usable")]
+    #[error("the probability of `{name}` is not usable; write one from 0% to 100%")]
     Chance {
         /// The fault.
         name: String,
