@@ -89,8 +89,8 @@ fn chapter(parts: &[Part]) -> Chapter {
             rows: parts.iter().map(row).collect(),
         },
         plots: vec![("performance-split.svg", "Bars of the CPU time of a record by how far it gets", plot.svg())],
-        reading: "Nearly all of it is the calls: of a call to the ledger, a third is the signature, and the rest is what the \
-                  AWS SDK and HTTP take. Reading, deciding and logging are what poison takes."
+        reading: "Nearly all of it is the calls: what the AWS SDK, HTTP and the kernel take for each. Reading, deciding and \
+                  logging are what poison takes."
             .to_owned(),
         headlines: Vec::new(),
     }
