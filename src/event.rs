@@ -79,15 +79,9 @@ pub fn records(event: &str) -> Result<Vec<Record>, EventError> {
     if kind != "an object" {
         return Err(EventError::NotAnObject(kind));
     }
-    let members: BTreeMap<String, &RawValue> =
-        serde_json::from_str(event).map_err(|_invalid| EventError::NotAnObject("not JSON"))?;
-    let Some(list) = members.get("Records") else {
-        return Err(no_records(&members));
+    let Ok(Batch { records: Some(list) }) = serde_json::from_str(event) else {
+        return Err(no_batch(event));
     };
-    // A map keeps the last of two lists, and the messages of the first would be deleted unread.
-    if serde_json::from_str::<Once<'_>>(event).is_err() {
-        return Err(EventError::RecordsTwice);
-    }
     let list: Vec<&RawValue> = serde_json::from_str(list.get())
         .map_err(|_other| EventError::RecordsNotAList(self::kind(list.get())))?;
     let mut records = Vec::with_capacity(list.len());
@@ -98,11 +92,26 @@ pub fn records(event: &str) -> Result<Vec<Record>, EventError> {
     Ok(records)
 }
 
-/// Refuses an event that has its list twice.
+/// Refuses an event that has its list twice: a map would keep the last, and the messages of the first would be deleted
+/// unread.
 #[derive(Deserialize)]
-struct Once<'a> {
-    #[serde(borrow, rename = "Records")]
-    _records: Option<&'a RawValue>,
+struct Batch<'a> {
+    #[serde(borrow, default, rename = "Records", deserialize_with = "present")]
+    records: Option<&'a RawValue>,
+}
+
+/// Tells `null` from nothing.
+fn present<'de, D: Deserializer<'de>>(json: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(json).map(Some)
+}
+
+/// Why there is no batch to be read.
+fn no_batch(event: &str) -> EventError {
+    match serde_json::from_str::<BTreeMap<String, &RawValue>>(event) {
+        Ok(members) if members.contains_key("Records") => EventError::RecordsTwice,
+        Ok(members) => no_records(&members),
+        Err(_invalid) => EventError::NotAnObject("not JSON"),
+    }
 }
 
 fn no_records(members: &BTreeMap<String, &RawValue>) -> EventError {
