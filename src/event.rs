@@ -191,7 +191,7 @@ fn record<'a>(position: usize, raw: &'a RawValue, queues: &mut Queues<'a>) -> Re
     // A struct would also be read from a list, member by member.
     let is_object = raw.get().starts_with('{');
     let Some(members) = serde_json::from_str::<Members<'_>>(raw.get()).ok().filter(|_| is_object) else {
-        return Ok(unusable(position));
+        return Ok(Record::unusable(position));
     };
     if let Some(source) = members.event_source.or(members.event_source_of_sns) {
         let name = text(source).unwrap_or_default();
@@ -215,23 +215,6 @@ fn record<'a>(position: usize, raw: &'a RawValue, queues: &mut Queues<'a>) -> Re
         attributes: members.message_attributes.map(text_attributes).unwrap_or_default(),
         body: body(members.body),
     })
-}
-
-fn unusable(position: usize) -> Record {
-    Record {
-        position,
-        message_id: None,
-        receipt_handle: None,
-        queue: None,
-        group: None,
-        deduplication_id: None,
-        receive_count: 1,
-        sent_at: None,
-        first_received_at: None,
-        trace_header: None,
-        attributes: Vec::new(),
-        body: Err(RecordError::NotAnObject),
-    }
 }
 
 fn body(raw: Option<&RawValue>) -> Result<String, RecordError> {

@@ -157,6 +157,24 @@ pub struct TextAttribute {
 pub const ORIGINAL_SENT_AT: &str = "original_sent_at";
 
 impl Record {
+    /// A record of which nothing can be read.
+    pub(crate) fn unusable(position: usize) -> Self {
+        Self {
+            position,
+            message_id: None,
+            receipt_handle: None,
+            queue: None,
+            group: None,
+            deduplication_id: None,
+            receive_count: 1,
+            sent_at: None,
+            first_received_at: None,
+            trace_header: None,
+            attributes: Vec::new(),
+            body: Err(RecordError::NotAnObject),
+        }
+    }
+
     /// When the producer's message reached SQS: a copy of it, as a redrive sends one, is no younger than the message.
     pub fn first_sent_at(&self) -> Option<Timestamp> {
         let named = self.attributes.iter().find(|attribute| attribute.name == ORIGINAL_SENT_AT);

@@ -109,18 +109,12 @@ mod tests {
 
     fn judged(position: usize, receive_count: u32, decision: Decision) -> Judged {
         let record = Record {
-            position,
             message_id: MessageId::new(format!("m-{position}")),
             receipt_handle: ReceiptHandle::new(format!("rh-{position}")),
-            queue: None,
-            group: None,
-            deduplication_id: None,
             receive_count,
-            sent_at: None,
             first_received_at: Some(NOW),
-            trace_header: None,
-            attributes: Vec::new(),
             body: Ok(String::new()),
+            ..Record::unusable(position)
         };
         Judged {
             record,

@@ -95,18 +95,13 @@ fn record(position: usize, order: &str, group: Option<&str>, fifo: bool) -> Reco
     let body = format!(r#"{{"order_id":"{order}","amount":1,"currency":"EUR"}}"#);
     let name = if fifo { "orders.fifo" } else { "orders" };
     Record {
-        position,
         message_id: MessageId::new(format!("m-{position}")),
         receipt_handle: ReceiptHandle::new(format!("rh-{position}")),
         queue: QueueArn::parse(&format!("arn:aws:sqs:eu-west-1:1:{name}")).map(Arc::new),
         group: group.and_then(MessageGroupId::new),
         deduplication_id: fifo.then(|| format!("d-{position}")),
-        receive_count: 1,
-        sent_at: None,
-        first_received_at: None,
-        trace_header: None,
-        attributes: Vec::new(),
         body: Ok(if order == "malformed" { "not json".to_owned() } else { body }),
+        ..Record::unusable(position)
     }
 }
 

@@ -51,20 +51,11 @@ impl Queue for Slow {
 
 fn failed(position: usize) -> Judged {
     let record = Record {
-        position,
         message_id: MessageId::new(format!("m-{position}")),
         receipt_handle: ReceiptHandle::new(format!("rh-{position}")),
-        queue: None,
-        group: None,
-        deduplication_id: None,
-        receive_count: 1,
-        sent_at: None,
-        first_received_at: None,
-        trace_header: None,
-        attributes: Vec::new(),
-        body: Err(RecordError::BodyMissing),
+        ..Record::unusable(position)
     };
-    let outcome = Outcome::of(Decision::Poison(PoisonReason::Record(RecordError::BodyMissing)));
+    let outcome = Outcome::of(Decision::Poison(PoisonReason::Record(RecordError::NotAnObject)));
     let began = Timestamp::from_millis(0);
     Judged { record, order: None, outcome, behind: None, began, took: Duration::ZERO }
 }
@@ -93,26 +84,23 @@ async fn ten_failures_are_told_while_the_batch_is_still_at_work() {
     assert_eq!((first.len(), last, failures), (10, vec!["rh-10".to_owned(), "rh-11".to_owned()], 1));
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_is_not_answered_in_time_has_failed() {
+/// How many of three changes fail at a queue that never answers.
+async fn unanswered(url: Option<&str>) -> usize {
     let (clock, random) = (clock(), Random::seeded(1));
     let (called, _calls) = unbounded_channel();
     let queue = Slow { called, answer: Notify::new() };
     let (hiding, changes) = Hiding::new(&RULES, &random, &clock);
     (0..3).for_each(|position| hiding.decided(&failed(position)));
     drop(hiding);
-    let made = Calls { queue: &queue, url: Some("q"), clock: &clock, deadline: DEADLINE };
-    assert_eq!(made.make(changes).await, 3);
+    Calls { queue: &queue, url, clock: &clock, deadline: DEADLINE }.make(changes).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_answered_in_time_has_failed() {
+    assert_eq!(unanswered(Some("q")).await, 3);
 }
 
 #[tokio::test]
 async fn without_an_address_all_changes_have_failed() {
-    let (clock, random) = (clock(), Random::seeded(1));
-    let (called, _calls) = unbounded_channel();
-    let queue = Slow { called, answer: Notify::new() };
-    let (hiding, changes) = Hiding::new(&RULES, &random, &clock);
-    (0..3).for_each(|position| hiding.decided(&failed(position)));
-    drop(hiding);
-    let made = Calls { queue: &queue, url: None, clock: &clock, deadline: DEADLINE };
-    assert_eq!(made.make(changes).await, 3);
+    assert_eq!(unanswered(None).await, 3);
 }
