@@ -12,7 +12,12 @@ mod shift;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::{Future, pending},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::{sync::watch, task::JoinSet};
 
@@ -29,7 +34,7 @@ use crate::{
     clock::Clock,
     metrics::Counts,
     payload::Payloads,
-    queue::{MAX_BATCH, Queue, QueueError},
+    queue::{Queue, QueueError},
     spans::Spans,
     visibility::VisibilityRules,
 };
@@ -119,21 +124,31 @@ impl<S: Step + 'static, Q: Queue + 'static> Worker<S, Q> {
         result
     }
 
-    /// Receives once, works on what came, and returns when the queue was told the results.
+    /// Receives once, works on what came, and returns when the queue was told the results. Once `shutdown`
+    /// completes, it does as [`run`](Self::run) does.
     ///
     /// # Errors
     /// The receive failed.
-    pub async fn poll_once(self: &Arc<Self>) -> Result<Polled, QueueError> {
-        let (_stop, stopped) = watch::channel(false);
+    pub async fn poll_once(
+        self: &Arc<Self>,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<Polled, QueueError> {
+        let (stop, stopped) = watch::channel(false);
         let mut settling = JoinSet::new();
         let shift = Shift::begin(Arc::clone(self), stopped, &mut settling);
-        let count = u8::try_from(self.rules.concurrency.clamp(1, MAX_BATCH)).unwrap_or(1);
-        let messages = shift.receive(count).await?;
-        let received = messages.len();
-        let metrics = shift.work(messages).await;
+        let stopping = async {
+            shutdown.await;
+            stop.send_replace(true);
+            shift.begin_nothing_more();
+            pending().await
+        };
+        let polled = tokio::select! {
+            polled = shift.receive_once() => polled,
+            never = stopping => match never {},
+        };
         drop(shift);
         settling.join_all().await;
-        Ok(Polled { received, counts: *metrics.counts() })
+        polled
     }
 
     fn settler(&self, hand: &Arc<Hand>, settling: &mut JoinSet<()>) -> Settler {

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{
-    Worker, WorkerRules,
+    Polled, Worker, WorkerRules,
     hand::Hand,
     room::Room,
     settle::{Change, Settler},
@@ -109,6 +109,17 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
         working.join_all().await;
     }
 
+    /// One receive, and the work on what it brings; nothing if the worker stops first.
+    pub(super) async fn receive_once(&self) -> Result<Polled, QueueError> {
+        let count = u8::try_from(self.worker.rules.concurrency.clamp(1, MAX_BATCH)).unwrap_or(1);
+        let Some(messages) = self.unless_stopped(self.receive(count)).await.transpose()? else {
+            return Ok(Polled::default());
+        };
+        let received = messages.len();
+        let counts = *self.work(messages).await.counts();
+        Ok(Polled { received, counts })
+    }
+
     /// The result, or `None` if the worker stops first. What is ready when it stops still counts: messages that
     /// were received must be handed back.
     async fn unless_stopped<T>(&self, waiting: impl Future<Output = T>) -> Option<T> {
@@ -133,7 +144,7 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
     }
 
     /// Receives up to `count` messages; those that are in hand already are left out.
-    pub(super) async fn receive(&self, count: u8) -> Result<Vec<Message>, QueueError> {
+    async fn receive(&self, count: u8) -> Result<Vec<Message>, QueueError> {
         let WorkerRules { queue_url, visibility, wait, .. } = &self.worker.rules;
         let receive = Receive { max_messages: count, wait: *wait, visibility: Some(*visibility) };
         let mut messages = self.worker.queue.receive(queue_url, receive).await?;
@@ -143,7 +154,7 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
     }
 
     /// Works on received messages; returns when each is decided about.
-    pub(super) async fn work(&self, messages: Vec<Message>) -> Metrics {
+    async fn work(&self, messages: Vec<Message>) -> Metrics {
         let Worker { step, queue, payloads, rules, clock, monitor, .. } = &*self.worker;
         let heartbeat = Arc::new(Heartbeat::new(messages.iter().map(|message| message.id.clone())));
         let records: Vec<Record> = messages

@@ -216,6 +216,21 @@ async fn a_shutdown_hands_back_what_was_not_begun_and_finishes_the_rest() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_single_receive_stops_like_many() {
+    let bench = Bench::new("orders.fifo");
+    let worker = bench.worker(SlowStep::taking(3 * SECOND), rules(1, 10, 30 * SECOND));
+    let began = Instant::now();
+    let polled = worker.poll_once(sleep(SECOND)).await.unwrap();
+    assert_eq!((polled, began.elapsed()), (Polled::default(), SECOND), "nobody waits for a long poll");
+
+    bench.send(0..2, Some("a"));
+    let polled = worker.poll_once(sleep(SECOND)).await.unwrap();
+    assert_eq!((polled.received, polled.counts.not_started), (2, 1));
+    assert_eq!(worker.step.begun(), [("o-0".to_owned(), 1)]);
+    assert_eq!(bench.left(), 1, "what was begun is deleted, the other is handed back");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_idle_worker_receives_once_a_loop_in_twenty_seconds() {
     let bench = Bench::new("orders");
     let worker = bench.worker(SlowStep::taking(SECOND), rules(3, 30, 30 * SECOND));
@@ -298,7 +313,7 @@ async fn an_extension_that_fails_for_good_keeps_the_message_from_being_begun() {
         bench.send(0..2, Some("a"));
         bench.flaky.lose_extensions(code);
         let worker = bench.worker(SlowStep::taking(3 * SECOND), rules(1, 10, 2 * SECOND));
-        let polled = worker.poll_once().await.unwrap();
+        let polled = worker.poll_once(pending()).await.unwrap();
         assert_eq!(polled.received, 2);
         let begun = worker.step.begun();
         assert_eq!(begun, [("o-0".to_owned(), 1)], "{code}: the second may be with another consumer");

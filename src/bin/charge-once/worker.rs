@@ -11,7 +11,11 @@ use charge_once::{
     wiring::{self, ConfiguredCharge, StartError},
     worker::{Worker, WorkerRules, serve},
 };
-use tokio::{net::TcpListener, sync::watch, task::JoinSet};
+use tokio::{
+    net::TcpListener,
+    sync::{oneshot, watch},
+    task::JoinSet,
+};
 
 use crate::{CommandResult, Finding, signals::Signals};
 
@@ -69,13 +73,15 @@ pub(crate) async fn run(args: Args) -> CommandResult {
     let subscriber = telemetry::subscriber(config.log_level, Clock::system(), std::io::stdout());
     tracing::subscriber::set_global_default(subscriber)?;
     let worker = Arc::new(build(&args, config).await?);
+    let mut signals = Signals::new()?;
     if args.once {
-        let polled = worker.poll_once().await?;
+        let (stop, stopping) = stop();
+        let polled = until_done(worker.poll_once(stopping), stop, &mut signals).await?;
         worker.spans.flush(LAST_FLUSH).await;
         tracing::info!(received = polled.received, charged = polled.counts.charged, "one receive done");
         return Ok(Finding::Clean);
     }
-    work(worker, args.listen, Signals::new()?).await?;
+    work(worker, args.listen, signals).await?;
     Ok(Finding::Clean)
 }
 
@@ -119,23 +125,25 @@ async fn work(
         };
         spans.flush_until(worked, FLUSH_EVERY).await;
     });
-    let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
-    let work = worker.run(async {
-        // An error means that nobody can ask any more.
-        drop(stopping.await);
-    });
-    let result = until_done(work, stop, &mut signals).await;
+    let (stop, stopping) = stop();
+    let result = until_done(worker.run(stopping), stop, &mut signals).await;
     stop_serving.send_replace(true);
     serving.join_all().await;
     Ok(result?)
 }
 
+/// What is dropped to ask for the end, and what completes then.
+fn stop() -> (oneshot::Sender<()>, impl Future<Output = ()>) {
+    let (stop, stopping) = oneshot::channel();
+    let stopping = async {
+        // It is dropped, never sent.
+        drop(stopping.await);
+    };
+    (stop, stopping)
+}
+
 /// The first signal asks the work to stop; a second one ends the process.
-async fn until_done<T>(
-    work: impl Future<Output = T>,
-    stop: tokio::sync::oneshot::Sender<()>,
-    signals: &mut Signals,
-) -> T {
+async fn until_done<T>(work: impl Future<Output = T>, stop: oneshot::Sender<()>, signals: &mut Signals) -> T {
     tokio::pin!(work);
     tokio::select! {
         result = &mut work => return result,
