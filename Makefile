@@ -15,7 +15,7 @@ export CASES_DIR FEATURES MINUTES ORDERS
 .PHONY: help run test peers cases check bench budget bench-worker build deploy prove soak fuzz abuse dashboard
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' | awk -F'|' '{ printf "%-13s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
 run: ## charge the sample orders of events/ through the real Lambda binary, locally (ARGS="--twice", EVENTS=...)
 	@$(CARGO) build $(FLAGS) $(BINS)

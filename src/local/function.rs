@@ -15,7 +15,10 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::local::{log::Log, runtime_api::RuntimeApi};
+use crate::local::{
+    log::{Log, words},
+    runtime_api::RuntimeApi,
+};
 
 /// How long Lambda gives a function to become ready.
 const INIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -169,7 +172,8 @@ fn last_words(runtime: &RuntimeApi, log: &Log) -> String {
         return error.error_message;
     }
     let lines = log.take().unwrap_or_default();
-    lines.into_iter().rev().find(|line| !line.is_empty()).unwrap_or_else(|| "it ended without a word".into())
+    let last = lines.iter().rev().find(|line| !line.is_empty());
+    last.map_or_else(|| "it ended without a word".into(), |line| words(line))
 }
 
 #[cfg(test)]

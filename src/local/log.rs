@@ -91,6 +91,13 @@ impl Log {
     }
 }
 
+/// What a line of the log says to a person: the error of a JSON line, else its message, else the line itself.
+pub(crate) fn words(line: &str) -> String {
+    let fields: Map<String, Value> = serde_json::from_str(line).unwrap_or_default();
+    let text = |field| fields.get(field).and_then(Value::as_str);
+    text("error").or_else(|| text("message")).unwrap_or(line).to_owned()
+}
+
 /// The line the function logs for each record: `message_id`, `order_id`, `decision`, `reason` and so on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordLine(Map<String, Value>);
@@ -170,5 +177,20 @@ mod tests {
         for other in ["", "panicked at", "[]", r#"{"_aws":{},"decision_count":1}"#] {
             assert_eq!(RecordLine::parse(other), None, "{other}");
         }
+    }
+    #[test]
+    fn a_line_is_said_without_its_json() {
+        let lines = [
+            r#"{"level":"ERROR","message":"the function cannot start","error":"LEASE_SECONDS must be ..."}"#,
+            r#"{"level":"INFO","message":"ready"}"#,
+            r#"{"level":"INFO"}"#,
+            "thread 'main' panicked",
+        ];
+        insta::assert_snapshot!(lines.map(words).join("\n"), @r#"
+        LEASE_SECONDS must be ...
+        ready
+        {"level":"INFO"}
+        thread 'main' panicked
+        "#);
     }
 }

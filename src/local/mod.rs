@@ -6,7 +6,7 @@
 //! process, wired by its [`environment`] only. [`stack`] starts all of it, [`answer`] reads what the function
 //! answers as AWS does, and the [`mapping`] feeds it from a queue. A [`rehearsal`] runs generated orders through all
 //! of it until the queue is empty, while the metrics that AWS would have are written into the function's [`log`]; the
-//! [`audit`] then looks for every order.
+//! [`audit`] then looks for every order. While it only serves, the other commands [`practice`] on it.
 
 pub mod answer;
 pub mod audit;
@@ -17,6 +17,7 @@ pub mod function;
 pub mod invoke_api;
 pub mod log;
 pub mod mapping;
+pub mod practice;
 pub mod rehearsal;
 pub mod runtime_api;
 pub mod sample;

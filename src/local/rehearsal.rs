@@ -19,7 +19,7 @@ use crate::{
     local::{
         audit::{Audit, Books, Evidence},
         aws_metrics::{AwsMetrics, Totals},
-        log::RecordLine,
+        log::{RecordLine, words},
         mapping::{Counts, Invoke, Mapping, MappingError},
         runtime_api::InvocationOutcome,
         stack::{DEAD_LETTER_QUEUES, Stack, StackError},
@@ -291,7 +291,7 @@ impl Consumed {
 fn gave_up(stack: &Stack, ended: io::Result<()>) -> Result<RehearsalError, RehearsalError> {
     ended.map_err(RehearsalError::Worker)?;
     let line = stack.take_log()?.pop().unwrap_or_default();
-    Ok(RehearsalError::WorkerEnded(line))
+    Ok(RehearsalError::WorkerEnded(words(&line)))
 }
 
 /// How often one looks whether a worker has emptied the queue.

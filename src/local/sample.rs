@@ -1,9 +1,12 @@
 //! The sample events of `events/`, inside the binary so that local mode works from any folder; events in files; and
 //! how an event is made to look as if it had been sent just now.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 
@@ -53,7 +56,7 @@ pub enum EventFileError {
         file: PathBuf,
         /// What the system said.
         #[source]
-        source: std::io::Error,
+        source: io::Error,
     },
     /// It holds something else.
     #[error("{} is not JSON; `charge-once queue event` shows what an event looks like", .file.display())]
@@ -66,7 +69,7 @@ pub enum EventFileError {
     },
 }
 
-/// The events of some files, each named like its file.
+/// The events of some files, each named like its file; `-` is standard input.
 ///
 /// # Errors
 /// The first file that cannot be read or is not JSON; whether it is an SQS event is the function's to say.
@@ -75,13 +78,25 @@ pub fn read(files: &[PathBuf]) -> Result<Vec<Sample>, EventFileError> {
 }
 
 fn read_one(file: &Path) -> Result<Sample, EventFileError> {
-    let bytes =
-        std::fs::read(file).map_err(|source| EventFileError::Unreadable { file: file.into(), source })?;
+    let bytes = if file == Path::new("-") { read_all(io::stdin()) } else { std::fs::read(file) };
+    let bytes = bytes.map_err(|source| EventFileError::Unreadable { file: file.into(), source })?;
     let event = without_bom(&bytes).to_vec();
     serde_json::from_slice::<serde::de::IgnoredAny>(&event)
         .map_err(|source| EventFileError::NotJson { file: file.into(), source })?;
     let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
     Ok(Sample { name, event })
+}
+
+fn read_all(mut input: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Whether it could be an order without the event around it: a JSON object with an `order_id`.
+pub fn is_bare_order(event: &[u8]) -> bool {
+    let fields: Map<String, Value> = serde_json::from_slice(event).unwrap_or_default();
+    fields.contains_key("order_id")
 }
 
 /// `event` without a leading byte order mark, which Windows editors write and no JSON parser reads.
@@ -164,6 +179,16 @@ mod tests {
         for bytes in [&b"\xff"[..], b"", b"null", b"{\"records\":[]}"] {
             assert_eq!(freshened(bytes, Timestamp::from_millis(1)), bytes);
         }
+    }
+
+    #[test]
+    fn an_order_alone_is_no_event() {
+        assert!(is_bare_order(br#"{"order_id":"o-1","amount":4.2}"#));
+        assert!(
+            [&b"{}"[..], b"[]", b"\"order_id\"", br#"{"Records":[]}"#]
+                .iter()
+                .all(|event| !is_bare_order(event))
+        );
     }
 
     #[test]

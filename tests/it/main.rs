@@ -20,6 +20,7 @@ mod operations;
 mod own_lambda;
 mod payloads;
 mod powertools_peers;
+mod practice;
 mod queue;
 mod queue_peers;
 mod rehearsal;

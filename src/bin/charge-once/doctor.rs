@@ -72,15 +72,22 @@ pub(crate) struct Args {
 
 /// What was found.
 struct Diagnosis {
+    /// What was looked at, as the person named it.
+    subject: String,
     findings: Vec<Broken>,
     /// What was not read, so that rules about it are silent.
     unread: BTreeSet<Piece>,
 }
 
 impl Diagnosis {
-    fn new(mut findings: Vec<Broken>, deployment: &Deployment, unread: BTreeSet<Piece>) -> Self {
+    fn new(
+        subject: String,
+        mut findings: Vec<Broken>,
+        deployment: &Deployment,
+        unread: BTreeSet<Piece>,
+    ) -> Self {
         findings.extend(check(deployment));
-        Self { findings, unread }
+        Self { subject, findings, unread }
     }
 
     fn count(&self, severity: Severity) -> usize {
@@ -91,9 +98,13 @@ impl Diagnosis {
 pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
     let Args { stack, queue_url, table, function, template, parameters, aws, json } = args;
     let diagnosis = if stack.is_some() || queue_url.is_some() {
+        let subject = match (&stack, &queue_url) {
+            (Some(stack), _) => format!("stack {stack}"),
+            (None, url) => format!("queue {}", url.as_deref().unwrap_or_default()),
+        };
         let account = CloudControl::new(aws.clients().await?.cloud_control());
         let deployed = survey(&account, Names { stack, queue_url, function, table }).await?;
-        Diagnosis::new(deployed.findings.clone(), &deployed.deployment(), deployed.unread)
+        Diagnosis::new(subject, deployed.findings.clone(), &deployed.deployment(), deployed.unread)
     } else {
         of_template(&template, &parameters.into_iter().collect())?
     };
@@ -111,7 +122,8 @@ fn of_template(file: &Path, parameters: &BTreeMap<String, String>) -> Result<Dia
     let of_file = |error| format!("{}: {}", file.display(), ErrorChain(&error));
     let template = template::read(&text, parameters).map_err(of_file)?;
     let deployment = template.deployment().map_err(of_file)?;
-    Ok(Diagnosis::new(template.refusals, &deployment, BTreeSet::new()))
+    let subject = file.display().to_string();
+    Ok(Diagnosis::new(subject, template.refusals, &deployment, BTreeSet::new()))
 }
 
 fn document(diagnosis: &Diagnosis) -> Value {
@@ -124,7 +136,12 @@ fn document(diagnosis: &Diagnosis) -> Value {
         })
     });
     let unread = diagnosis.unread.iter().map(|piece| piece.name());
-    json!({ "rules": rules(), "findings": Value::from_iter(findings), "not_checked": Value::from_iter(unread) })
+    json!({
+        "checked": diagnosis.subject,
+        "rules": rules(),
+        "findings": Value::from_iter(findings),
+        "not_checked": Value::from_iter(unread),
+    })
 }
 
 /// Not a table: what breaks and what to type are sentences, and a command must be copied in one piece.
@@ -141,7 +158,8 @@ fn write(diagnosis: &Diagnosis, screen: &mut Screen) -> std::io::Result<()> {
     }
     writeln!(
         screen,
-        "{} checked: {}, {}",
+        "{}, {}: {}, {}",
+        diagnosis.subject,
         plural(rules(), "rule"),
         plural(errors, "error"),
         plural(warnings, "warning")

@@ -54,7 +54,7 @@ Exit codes:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// SQS events as Lambda hands them out; without any, the sample events of the project
+    /// SQS events as Lambda hands them out, - for standard input; without any, the sample events of the project
     #[arg(value_name = "EVENT.json")]
     events: Vec<PathBuf>,
     /// Send everything again afterwards, as a queue may

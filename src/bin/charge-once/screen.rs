@@ -29,8 +29,13 @@ impl Write for Screen {
 pub(crate) fn complain(error: &(dyn Error + 'static)) {
     let causes = std::iter::successors(Some(error), |error| (*error).source());
     let line = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    note(&format!("error: {line}"));
+}
+
+/// Says something on standard error that is not the command's result.
+pub(crate) fn note(line: &str) {
     // If nobody reads standard error there is nobody left to tell.
-    drop(writeln!(io::stderr(), "error: {line}"));
+    drop(writeln!(io::stderr(), "{line}"));
 }
 
 /// `1 message`, `2 messages`.

@@ -2,10 +2,12 @@
 
 use aws_sdk_cloudcontrol::{
     Client,
-    error::{DisplayErrorContext, ProvideErrorMetadata, SdkError},
+    error::{ProvideErrorMetadata, SdkError},
     operation::get_resource::GetResourceError,
 };
 use serde_json::Value;
+
+use crate::telemetry::ErrorChain;
 
 /// Why a resource could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -83,6 +85,6 @@ where
             code: refusal.code().unwrap_or("UnknownError").to_owned(),
             message: refusal.message().unwrap_or("no message").to_owned(),
         },
-        None => ReadError::NoAnswer(DisplayErrorContext(error).to_string()),
+        None => ReadError::NoAnswer(ErrorChain(error).to_string()),
     }
 }

@@ -3,7 +3,7 @@
 mod table;
 
 use std::{
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     time::Duration,
 };
 
@@ -17,7 +17,11 @@ use charge_once::{
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{CommandResult, Finding, queue::percent, screen::Screen};
+use crate::{
+    CommandResult, Finding,
+    queue::percent,
+    screen::{Screen, note},
+};
 
 /// How often the progress bar moves.
 const TICK: Duration = Duration::from_millis(200);
@@ -26,7 +30,7 @@ const TICK: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Args)]
 pub(super) struct RehearsalArgs {
     /// Send N generated orders through an in-memory SQS queue and its event source mapping, until it is empty
-    #[arg(long, value_name = "N", conflicts_with_all = ["events", "twice", "data"], value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["events", "twice", "data"], value_parser = orders)]
     queue: Option<u32>,
     /// The queue is FIFO, one message group for about ten orders
     #[arg(long, requires = "queue")]
@@ -97,8 +101,11 @@ fn finding(rehearsed: &Rehearsed) -> Finding {
     if rehearsed.audit.is_sound() { Finding::Clean } else { Finding::Wrong }
 }
 
-/// Draws how far the queue is; only where standard error is a terminal.
+/// Draws how far the queue is; where standard error is no terminal it only says what goes on.
 async fn show_progress(stack: &Stack, rehearsal: &Rehearsal, counts: &Counts) -> std::convert::Infallible {
+    if !io::stderr().is_terminal() {
+        note(&format!("{} orders go through the queue; what became of them follows", rehearsal.recipe.count));
+    }
     let style = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} settled, {msg}");
     let bar = ProgressBar::new(rehearsal.recipe.count.into());
     let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -122,6 +129,12 @@ impl Drop for Erased {
     }
 }
 
+/// A file may have been meant, which goes without `--queue`.
+fn orders(text: &str) -> Result<u32, &'static str> {
+    let count = text.parse().ok().filter(|count| (1..=1_000_000).contains(count));
+    count.ok_or("write how many orders to generate, 1 to 1000000; an event's file goes without --queue")
+}
+
 fn time(text: &str) -> Result<Duration, &'static str> {
     let parse = |digits: &str| digits.parse().ok().filter(|number| *number > 0);
     let time = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
@@ -135,6 +148,13 @@ fn time(text: &str) -> Result<Duration, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_count_is_not_a_file() {
+        assert_eq!((orders("1"), orders("1000000")), (Ok(1), Ok(1_000_000)));
+        assert!(["0", "1000001", "-1", "2k"].iter().all(|text| orders(text).is_err()));
+        assert!(orders("order.json").unwrap_err().contains("file"));
+    }
 
     #[test]
     fn times_are_read_as_people_write_them() {

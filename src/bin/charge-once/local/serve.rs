@@ -7,6 +7,7 @@ use charge_once::{
     local::{
         invoke_api::InvokeApi,
         log::RecordLine,
+        practice,
         runtime_api::{FUNCTION_NAME, InvocationOutcome},
         stack::Stack,
     },
@@ -20,7 +21,7 @@ pub(super) async fn serve(stack: Arc<Stack>, address: SocketAddr, screen: &mut S
     let api = InvokeApi::start(address, Arc::clone(&stack), Clock::system(), invoked)
         .await
         .map_err(|source| ServeError { address, source })?;
-    greet(screen, api.address())?;
+    greet(screen, api.address(), &practice::open(&stack)?)?;
     while let Some(outcome) = outcomes.recv().await {
         tell(screen, &outcome, &stack.take_log()?)?;
     }
@@ -36,8 +37,10 @@ struct ServeError {
     source: std::io::Error,
 }
 
-fn greet(screen: &mut Screen, address: SocketAddr) -> std::io::Result<()> {
+fn greet(screen: &mut Screen, address: SocketAddr, variables: &[(String, String)]) -> std::io::Result<()> {
     let port = address.port();
+    let exports: String =
+        variables.iter().map(|(name, value)| format!("  export {name}={value}\n")).collect();
     writeln!(
         screen,
         "\
@@ -49,6 +52,12 @@ The function is up on http://{address}, until Ctrl-C. Call it with
   curl --data-binary @event.json http://{address}/2015-03-31/functions/{FUNCTION_NAME}/invocations
 
 An event comes from `charge-once queue event`; any credentials do for `aws`.
+
+A queue of orders is here, too. In a terminal of its own, where these variables do not meet an account of yours,
+
+{exports}
+let every command work on it, with the same ledger and provider: `charge-once queue send --count 20 --poison 20%`,
+`charge-once worker`, `charge-once dlq stats`, `charge-once ledger list`.
 "
     )?;
     screen.flush()

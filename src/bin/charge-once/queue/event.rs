@@ -22,7 +22,7 @@ Examples:
 #[command(after_help = EXAMPLE)]
 pub(crate) struct Args {
     /// How many records
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     count: u32,
     /// From a FIFO queue, one message group a customer
     #[arg(long)]

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(env = "QUEUE_URL")]
     queue: String,
     /// How many messages
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     count: u32,
     /// How likely a message repeats an earlier order
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = percent)]

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, fmt};
 
 use charge_once::{
-    local::{answer::Reading, dynamodb::Row, log::RecordLine, runtime_api::InvocationOutcome},
+    local::{
+        answer::Reading, dynamodb::Row, log::RecordLine, runtime_api::InvocationOutcome,
+        sample::is_bare_order,
+    },
     money::Currency,
 };
 use comfy_table::{Cell, Color, Table};
@@ -33,6 +36,12 @@ impl fmt::Display for Delivered<'_> {
             InvocationOutcome::Error(error) => writeln!(f, "failed  {}", error.error_message)?,
             InvocationOutcome::Crashed => writeln!(f, "failed  the function's process ended")?,
             InvocationOutcome::TimedOut => writeln!(f, "failed  the function timed out")?,
+        }
+        if is_bare_order(event) {
+            writeln!(
+                f,
+                "hint    an order is the body of a message: charge-once queue event --body '...' | charge-once local -"
+            )?;
         }
         writeln!(f, "lambda  {}\n", verdict(invocation.reading(event)))
     }
