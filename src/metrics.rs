@@ -232,4 +232,32 @@ mod tests {
         bump(counts.outcome(&Decision::Ack(AckReason::Done)));
         assert_eq!(counts.charged, 1);
     }
+
+    #[test]
+    fn a_line_is_in_the_embedded_metric_format() {
+        let metrics = Metrics {
+            counts: Counts { charged: 2, declined: 1, ..Counts::default() },
+            order_age: Some(Duration::from_millis(1_500)),
+            provider: vec![Duration::from_millis(80), Duration::from_millis(120)],
+            ..Metrics::default()
+        };
+        let line = metrics.to_emf("shop", Some("orders"), "r-1", Timestamp::from_millis(1_767_225_600_500));
+        let line: Value = serde_json::from_str(&line).unwrap();
+        let metrics = &line["_aws"]["CloudWatchMetrics"][0];
+        let named = metrics["Metrics"].as_array().unwrap();
+        assert!(named.iter().all(|metric| !line[metric["Name"].as_str().unwrap()].is_null()), "{line}");
+        let without_zeros =
+            line.as_object().unwrap().iter().filter(|(name, value)| *name != "_aws" && **value != json!(0));
+        let shown: Vec<String> = without_zeros.map(|(name, value)| format!("{name} {value}")).collect();
+        insta::assert_snapshot!(shown.join("\n"), @r#"
+        Charged 2
+        Declined 1
+        OrderAgeMs [1500]
+        ProviderLatencyMs [80,120]
+        queue "orders"
+        request_id "r-1"
+        service "shop"
+        "#);
+        insta::assert_snapshot!(format!("{} {}", metrics["Namespace"], metrics["Dimensions"]), @r#""ChargeOnce" [["service"],["service","queue"]]"#);
+    }
 }
