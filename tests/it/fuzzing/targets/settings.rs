@@ -14,12 +14,14 @@ const MARK: &str = "hush-7Qx";
 const LEAST: [(&str, &str); 3] =
     [("LEDGER_TABLE", "t"), ("GATEWAY", "http"), ("GATEWAY_URL", "https://pay.example/charges")];
 
-/// The input is `NAME=VALUE` lines.
+/// The input is `NAME=VALUE` lines; one that holds the mark itself proves nothing.
 pub(crate) fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
+    if text.contains(MARK) {
+        return;
+    }
     let mut variables: BTreeMap<&str, String> = LEAST.map(|(name, value)| (name, value.to_owned())).into();
-    variables
-        .extend(text.lines().filter_map(|line| line.split_once('=')).map(|(k, v)| (k, v.replace(MARK, ""))));
+    variables.extend(text.lines().filter_map(|line| line.split_once('=')).map(|(k, v)| (k, v.to_owned())));
     if let Some(key) = variables.get_mut("GATEWAY_SECRET").filter(|key| !key.trim().is_empty()) {
         key.push_str(MARK);
     }
