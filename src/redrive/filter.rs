@@ -189,6 +189,10 @@ impl Field {
             Self::Reason | Self::OrderId | Self::Group | Self::Ledger if ranked => {
                 Err(FilterError::Operator { field, allowed: "=, != or ~" })
             }
+            // What an unset shell variable leaves; it would match every letter without an order, or all.
+            Self::Reason | Self::OrderId | Self::Group if value.is_empty() => {
+                wrong("a value; an empty one would match what was not meant".to_owned())
+            }
             Self::Ledger if !Standing::NAMES.contains(&value) => wrong(Standing::NAMES.join(", ")),
             Self::Reason | Self::OrderId | Self::Group | Self::Ledger | Self::Age | Self::Receives => Ok(()),
         }
@@ -268,6 +272,12 @@ mod tests {
         );
         assert!(error(" , ").starts_with("the filter is empty and would match everything"));
         assert_eq!(error("age=1h"), "age is compared with > or <");
+        for empty in ["order_id=", "reason~", "group=", "order_id!= "] {
+            assert!(
+                error(empty).ends_with("takes a value; an empty one would match what was not meant"),
+                "{empty}"
+            );
+        }
         assert_eq!(error("age>soon"), "age takes a duration such as 30s, 15m, 20h or 7d");
         assert_eq!(
             error("reason"),

@@ -41,7 +41,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     fence: Option<u64>,
     /// Who decides; kept in the record with the time
-    #[arg(long, env = "USER", value_name = "NAME")]
+    #[arg(long, env = "USER", value_name = "NAME", value_parser = code)]
     by: String,
     /// How long a finished record is kept, as the function's `RECORD_DAYS`
     #[arg(long, env = "RECORD_DAYS", default_value_t = 180, value_parser = clap::value_parser!(u32).range(1..=3650))]
@@ -54,7 +54,7 @@ pub(super) struct Args {
 #[group(required = true, multiple = false)]
 struct VerdictArgs {
     /// It was charged: the provider's id of the charge
-    #[arg(long, value_name = "CHARGE_ID")]
+    #[arg(long, value_name = "CHARGE_ID", value_parser = code)]
     paid: Option<String>,
     /// It was not charged and shall not be
     #[arg(long)]
@@ -62,6 +62,12 @@ struct VerdictArgs {
     /// It was not charged, and the next delivery shall charge it
     #[arg(long)]
     retry: bool,
+}
+
+/// Refuses what an unset shell variable leaves, and what could not be kept as it was typed: it cannot be undone.
+fn code(text: &str) -> Result<String, &'static str> {
+    let kept = !text.is_empty() && Code::new(text).as_str() == text;
+    if kept { Ok(text.to_owned()) } else { Err("write 1 to 120 printable ASCII characters without spaces") }
 }
 
 pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut Screen) -> CommandResult {
