@@ -1,7 +1,9 @@
 //! Deletes chosen letters; refuses those whose orders are not settled.
 
-use super::{DeadLetter, Filter, Standing, Undertaker, WalkError};
-use crate::{ledger::Ledger, queue::Queue};
+use std::collections::HashSet;
+
+use super::{DeadLetter, Filter, Standing, Undertaker, Walk, WalkError, letter::IN_S3};
+use crate::{ledger::Ledger, queue::Queue, record::MessageId};
 
 /// What to delete.
 #[derive(Debug)]
@@ -10,6 +12,8 @@ pub struct Discard<'a, Q, L> {
     pub from: &'a Undertaker<Q, L>,
     /// Which letters are meant.
     pub filter: Filter,
+    /// Of those only these, because a copy of each is kept; all if `None`.
+    pub only: Option<HashSet<MessageId>>,
     /// Also those whose order waits for a person, or of which it is not known whether money moved.
     pub force: bool,
     /// Whether to do it, or only to say what would be done.
@@ -34,46 +38,48 @@ pub struct Discarded {
 impl<Q: Queue, L: Ledger> Discard<'_, Q, L> {
     /// Walks through the queue once; `seen` is called as it goes on.
     ///
-    /// # Errors
-    /// The queue or the ledger did not answer.
-    pub async fn run(&self, mut seen: impl FnMut(&Discarded)) -> Result<Discarded, WalkError> {
+    /// The first part of the answer is what was done, also before an error: the queue or the ledger did not answer.
+    pub async fn run(&self, mut seen: impl FnMut(&Discarded)) -> (Discarded, Result<(), WalkError>) {
         let mut walk = self.from.walk();
         let mut done = Discarded::default();
         let result = loop {
-            let letters = match walk.next().await {
-                Ok(letters) if letters.is_empty() => break Ok(done),
-                Ok(letters) => letters,
+            match self.step(&mut walk, &mut done).await {
+                Ok(true) => seen(&done),
+                Ok(false) => break Ok(()),
                 Err(error) => break Err(error),
-            };
-            let chosen: Vec<&DeadLetter> = letters.iter().filter(|letter| done.takes(self, letter)).collect();
-            let left = match self.confirm {
-                true => match walk.delete(&chosen).await {
-                    Ok(left) => left,
-                    Err(error) => break Err(error),
-                },
-                false => 0,
-            };
-            done.not_deleted = done.not_deleted.saturating_add(left);
-            done.deleted = done.deleted.saturating_add(chosen.len().saturating_sub(left));
-            seen(&done);
+            }
         };
         let finished = walk.finish().await;
-        let done = result?;
-        finished?;
-        Ok(done)
+        (done, result.and(finished))
+    }
+
+    /// One batch; whether there may be more.
+    async fn step(&self, walk: &mut Walk<'_, Q, L>, done: &mut Discarded) -> Result<bool, WalkError> {
+        let letters = walk.next().await?;
+        let chosen: Vec<&DeadLetter> = letters.iter().filter(|letter| done.takes(self, letter)).collect();
+        let left = if self.confirm { walk.delete(&chosen).await? } else { 0 };
+        done.not_deleted = done.not_deleted.saturating_add(left);
+        done.deleted = done.deleted.saturating_add(chosen.len().saturating_sub(left));
+        Ok(!letters.is_empty())
     }
 }
 
 impl Discarded {
     fn takes<Q, L>(&mut self, discard: &Discard<'_, Q, L>, letter: &DeadLetter) -> bool {
         self.seen = self.seen.saturating_add(1);
-        if !discard.filter.takes(letter) {
+        let kept = discard.only.as_ref().is_none_or(|only| only.contains(&letter.message.id));
+        if !discard.filter.takes(letter) || !kept {
             return false;
         }
         let name =
             letter.order_id.as_ref().map_or_else(|| letter.message.id.to_string(), ToString::to_string);
         match &letter.standing {
             Standing::Held { .. } | Standing::Unsettled | Standing::Unreadable if !discard.force => {
+                self.refused.push(name);
+                return false;
+            }
+            // It may be any order, and any record may be about it.
+            Standing::NoOrder { code } if code == IN_S3 && !discard.force => {
                 self.refused.push(name);
                 return false;
             }

@@ -84,6 +84,8 @@ impl Line {
     /// # Errors
     /// The first line that is not one.
     pub fn parse_all(text: &str) -> Result<Vec<Message>, FileError> {
+        // Windows editors put a byte order mark before the first line.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         lines.map(|(index, line)| Self::parse(index.saturating_add(1), line)).collect()
     }

@@ -29,24 +29,25 @@ impl<Q: Queue, L: Ledger> Import<'_, Q, L> {
     /// Sends the messages in their order; `seen` is called as it goes on. Run twice it sends twice, save those
     /// whose orders are paid by then.
     ///
-    /// # Errors
-    /// The queue or the ledger did not answer; what was sent before that stays sent.
+    /// The first part of the answer is what was done, also before an error: the queue or the ledger did not answer.
     pub async fn run(
         &self,
         messages: Vec<Message>,
         mut pace: Pace,
         mut seen: impl FnMut(&Moved),
-    ) -> Result<Moved, WalkError> {
+    ) -> (Moved, Result<(), WalkError>) {
         let mut moved = Moved::default();
         for message in messages {
-            let letter = DeadLetter::read(message, self.ledger, &self.rules, self.clock.now()).await?;
-            self.send(&letter, &mut pace, &mut moved).await?;
+            if let Err(error) = self.send(message, &mut pace, &mut moved).await {
+                return (moved, Err(error));
+            }
             seen(&moved);
         }
-        Ok(moved)
+        (moved, Ok(()))
     }
 
-    async fn send(&self, letter: &DeadLetter, pace: &mut Pace, moved: &mut Moved) -> Result<(), WalkError> {
+    async fn send(&self, message: Message, pace: &mut Pace, moved: &mut Moved) -> Result<(), WalkError> {
+        let letter = &DeadLetter::read(message, self.ledger, &self.rules, self.clock.now()).await?;
         let fate = self.plan.fate(letter);
         moved.note(fate, letter);
         moved.seen = moved.seen.saturating_add(1);
@@ -56,7 +57,7 @@ impl<Q: Queue, L: Ledger> Import<'_, Q, L> {
             return Ok(());
         }
         pace.take(1).await;
-        let results = self.queue.send(&url, &[outgoing::outgoing(letter, &url)]).await?;
+        let results = self.queue.send(&url, &[outgoing::of_file(letter, &url)]).await?;
         match results.into_iter().next() {
             Some(Ok(_new_id)) => moved.sent = moved.sent.saturating_add(1),
             Some(Err(error)) => moved.failed.push(format!("{}: {error}", letter.message.id)),

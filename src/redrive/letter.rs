@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::Undertaker;
 use crate::{
     clock::Timestamp,
@@ -14,7 +16,7 @@ use crate::{
 /// The attribute in which the function says why it gave a message up.
 pub(super) const REASON: &str = "reason";
 /// The reason of a message that only points to its order: these tools do not read S3.
-const IN_S3: &str = "IN_S3";
+pub(super) const IN_S3: &str = "IN_S3";
 
 /// A dead-lettered message with what is known of it.
 #[derive(Clone, Debug)]
@@ -141,9 +143,11 @@ impl DeadLetter {
                 let found = ledger.get(order.id()).await?;
                 (Some(order.id().clone()), Standing::of(&order, &found))
             }
-            Err(code) => (None, Standing::NoOrder { code }),
+            Err(code) => Self::without_order(&message.body, code, ledger).await?,
         };
-        let written = message.attributes.iter().find(|attribute| attribute.name == REASON);
+        // What SQS moved itself it says nothing about: the attribute is of an earlier death, or the producer's own.
+        let by_sqs = message.system.contains_key("DeadLetterQueueSourceArn");
+        let written = message.attributes.iter().find(|attribute| attribute.name == REASON && !by_sqs);
         let reason = written.map_or_else(|| standing.reason(), |attribute| attribute.value.clone());
         let number = |name: &str| message.system.get(name).and_then(|text| text.parse::<i64>().ok());
         let age = number("SentTimestamp")
@@ -151,6 +155,27 @@ impl DeadLetter {
         let receive_count =
             number("ApproximateReceiveCount").and_then(|count| u32::try_from(count).ok()).unwrap_or(1);
         Ok(Self { order_id, standing, reason, age, receive_count, message })
+    }
+
+    /// No usable order, by the rules that are known here. Where a currency is missing that the function would add, the
+    /// record is still the order's: what waits for a person or is in doubt must not pass for nobody's.
+    async fn without_order(
+        body: &str,
+        code: String,
+        ledger: &impl Ledger,
+    ) -> Result<(Option<OrderId>, Standing), LedgerError> {
+        let Some(order_id) = named(body) else { return Ok((None, Standing::NoOrder { code })) };
+        let standing = match ledger.get(&order_id).await? {
+            Found::Unreadable => Standing::Unreadable,
+            Found::Entry(entry) => match entry.state {
+                State::Held => Standing::Held { reason: entry.held_reason.clone().unwrap_or(code) },
+                State::Prepared | State::Sent => Standing::Unsettled,
+                State::Claimed | State::Paid | State::Declined => Standing::NoOrder { code },
+            },
+            Found::Nothing => Standing::NoOrder { code },
+        };
+        let named = !matches!(standing, Standing::NoOrder { .. });
+        Ok((named.then_some(order_id), standing))
     }
 
     /// The same message with another body, and what the ledger knows of the order that is in it now.
@@ -172,6 +197,17 @@ impl DeadLetter {
     /// The message group.
     pub fn group(&self) -> Option<&str> {
         self.message.system.get("MessageGroupId").map(String::as_str)
+    }
+}
+
+/// The `order_id` of a body that is no valid order.
+fn named(body: &str) -> Option<OrderId> {
+    let Ok(Envelope::Order(text)) = Envelope::open(body) else { return None };
+    let fields: serde_json::Map<String, Value> = serde_json::from_str(&text).ok()?;
+    match fields.get("order_id")? {
+        Value::String(id) => OrderId::parse(id),
+        Value::Number(id) => OrderId::parse(&id.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Plan {
     pub filter: Filter,
     /// Where to; `None` sends each to the queue it came from.
     pub to: Option<String>,
+    /// Where those go of which nothing tells where they came from.
+    pub otherwise: Option<String>,
     /// Also those whose order is paid already.
     pub also_paid: bool,
     /// Also those whose order waits for a person.
@@ -80,22 +82,20 @@ pub struct Mover<'a, Q, L> {
 impl<Q: Queue, L: Ledger> Mover<'_, Q, L> {
     /// Walks through the queue once and moves what the plan means; `seen` is called as it goes on.
     ///
-    /// # Errors
-    /// The queue or the ledger did not answer. Nothing is lost; run it again.
-    pub async fn run(&self, mut pace: Pace, mut seen: impl FnMut(&Moved)) -> Result<Moved, WalkError> {
+    /// The first part of the answer is what was done, also before an error: the queue or the ledger did not answer.
+    /// Nothing is lost then; run it again.
+    pub async fn run(&self, mut pace: Pace, mut seen: impl FnMut(&Moved)) -> (Moved, Result<(), WalkError>) {
         let mut walk = self.from.walk();
         let mut moved = Moved::default();
         let result = loop {
             match self.step(&mut walk, &mut pace, &mut moved).await {
                 Ok(true) => seen(&moved),
-                Ok(false) => break Ok(moved),
+                Ok(false) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
         let finished = walk.finish().await;
-        let moved = result?;
-        finished?;
-        Ok(moved)
+        (moved, result.and(finished))
     }
 
     /// One batch; whether there may be more.
@@ -197,6 +197,13 @@ impl<Q: Queue, L: Ledger> Mover<'_, Q, L> {
         }
         let messages = letters.iter().map(|letter| outgoing::outgoing(letter, url)).collect();
         for batch in outgoing::batches(messages, pace.burst()) {
+            if let [(place, message)] = &*batch
+                && !outgoing::fits(message)
+            {
+                let name = letters.get(*place).map(|letter| letter.message.id.to_string());
+                moved.failed.push(format!("{}: larger than SQS takes", name.unwrap_or_default()));
+                continue;
+            }
             let (places, batch): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
             pace.take(batch.len()).await;
             let results = self.from.queue.send(url, &batch).await?;
@@ -252,7 +259,7 @@ impl Plan {
     /// Where the letter goes. Only SQS's own move writes down where a message came from.
     pub(super) fn destination(&self, letter: &DeadLetter) -> Option<String> {
         let source = || letter.message.system.get("DeadLetterQueueSourceArn");
-        self.to.clone().or_else(|| QueueArn::parse(source()?)?.url())
+        self.to.clone().or_else(|| QueueArn::parse(source()?)?.url()).or_else(|| self.otherwise.clone())
     }
 }
 

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
+
 use super::{DeadLetter, letter::REASON};
 use crate::{
+    order::hex,
     queue::{MAX_BATCH, Outgoing},
     record::{MessageGroupId, ORIGINAL_SENT_AT, TextAttribute},
 };
@@ -21,25 +24,36 @@ const ORIGINAL_MESSAGE_ID: &str = "original_message_id";
 /// that it is not taken for the reason of the next one.
 pub(super) fn outgoing(letter: &DeadLetter, url: &str) -> Outgoing {
     let message = &letter.message;
+    let text = |name: &str, value: &str| TextAttribute {
+        name: name.to_owned(),
+        data_type: "String".to_owned(),
+        value: value.to_owned(),
+    };
     let mut attributes: Vec<TextAttribute> = message
         .attributes
         .iter()
         .filter(|attribute| ![REASON, REDRIVE_REASON].contains(&attribute.name.as_str()))
         .cloned()
         .collect();
-    let mut add = |name: &str, value: &str| {
-        let known = attributes.iter().any(|attribute| attribute.name == name);
-        if !known && attributes.len() < MAX_ATTRIBUTES && !value.is_empty() {
-            let (name, data_type) = (name.to_owned(), "String".to_owned());
-            attributes.push(TextAttribute { name, data_type, value: value.to_owned() });
-        }
-    };
+    let lacks =
+        |attributes: &[TextAttribute], name: &str| !attributes.iter().any(|attribute| attribute.name == name);
     // A copy gets a time of its own from SQS, and an old order would pass for one that cannot have been charged yet.
-    if let Some(sent_at) = message.system.get("SentTimestamp") {
-        add(ORIGINAL_SENT_AT, sent_at);
+    // So this one has its place, whatever the producer sends along.
+    if let Some(sent_at) =
+        message.system.get("SentTimestamp").filter(|_| lacks(&attributes, ORIGINAL_SENT_AT))
+    {
+        attributes.truncate(MAX_ATTRIBUTES.saturating_sub(1));
+        attributes.push(text(ORIGINAL_SENT_AT, sent_at));
     }
-    add(ORIGINAL_MESSAGE_ID, message.id.as_str());
-    add(REDRIVE_REASON, &letter.reason);
+    let mut bytes = message.body.len().saturating_add(attributes.iter().map(bytes_of).sum());
+    for added in [text(ORIGINAL_MESSAGE_ID, message.id.as_str()), text(REDRIVE_REASON, &letter.reason)] {
+        let fits =
+            attributes.len() < MAX_ATTRIBUTES && bytes.saturating_add(bytes_of(&added)) <= MAX_BATCH_BYTES;
+        if fits && !added.value.is_empty() && lacks(&attributes, &added.name) {
+            bytes = bytes.saturating_add(bytes_of(&added));
+            attributes.push(added);
+        }
+    }
     Outgoing {
         body: message.body.clone(),
         attributes,
@@ -53,6 +67,20 @@ pub(super) fn outgoing(letter: &DeadLetter, url: &str) -> Outgoing {
 /// within five minutes of being sent. A second try of the same redrive has the same name, and is swallowed.
 fn deduplication_id(letter: &DeadLetter) -> String {
     format!("redrive-{}", letter.message.id)
+}
+
+/// The message of a file, in which somebody may have changed the body: each body has a name of its own, or a queue that
+/// has taken one would swallow the other.
+pub(super) fn of_file(letter: &DeadLetter, url: &str) -> Outgoing {
+    let body = hex(&Sha256::digest(&letter.message.body));
+    let body = body.get(..16).unwrap_or(&body);
+    let message = outgoing(letter, url);
+    Outgoing { deduplication_id: message.deduplication_id.map(|id| format!("{id}-{body}")), ..message }
+}
+
+/// Whether SQS takes the message at all.
+pub(super) fn fits(message: &Outgoing) -> bool {
+    size(message) <= MAX_BATCH_BYTES
 }
 
 /// The messages in batches that SQS takes, each with the place of its letter.
@@ -79,11 +107,12 @@ pub(super) fn batches(messages: Vec<Outgoing>, most: usize) -> Vec<Vec<(usize, O
 }
 
 fn size(message: &Outgoing) -> usize {
-    let attributes = message.attributes.iter().map(|attribute| {
-        let parts = [&attribute.name, &attribute.data_type, &attribute.value];
-        parts.iter().fold(0_usize, |sum, part| sum.saturating_add(part.len()))
-    });
-    attributes.fold(message.body.len(), usize::saturating_add)
+    message.attributes.iter().map(bytes_of).fold(message.body.len(), usize::saturating_add)
+}
+
+fn bytes_of(attribute: &TextAttribute) -> usize {
+    let parts = [&attribute.name, &attribute.data_type, &attribute.value];
+    parts.iter().fold(0_usize, |sum, part| sum.saturating_add(part.len()))
 }
 
 #[cfg(test)]

@@ -13,6 +13,9 @@ use crate::{
     record::{MessageId, ReceiptHandle},
 };
 
+/// After so many receives in a row that bring nothing new, there is nothing new.
+const KNOWN_IN_A_ROW: u8 = 100;
+
 /// Where dead letters lie and what tells about their orders.
 #[derive(Clone, Debug)]
 pub struct Undertaker<Q, L> {
@@ -89,16 +92,18 @@ impl<Q: Queue, L: Ledger> Walk<'_, Q, L> {
     pub async fn next(&mut self) -> Result<Vec<DeadLetter>, WalkError> {
         let undertaker = self.undertaker;
         let receive = Receive { max_messages: 10, wait: undertaker.wait, visibility: Some(undertaker.hide) };
-        loop {
+        // On a long walk what was met reappears, and would be received for ever.
+        for _ in 0..KNOWN_IN_A_ROW {
             let messages = undertaker.queue.receive(&undertaker.url, receive).await?;
             if messages.is_empty() {
-                return Ok(Vec::new());
+                break;
             }
             let new: Vec<Message> = messages.into_iter().filter(|message| self.is_new(message)).collect();
             if !new.is_empty() {
                 return self.read(new).await;
             }
         }
+        Ok(Vec::new())
     }
 
     /// Notes the message. On a long walk one comes back when its time is over; only its handle is new then.

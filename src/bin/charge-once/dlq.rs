@@ -12,15 +12,20 @@ mod report;
 use std::time::Duration;
 
 use charge_once::{
-    clients::Clients, clock::Clock, ledger::dynamodb::DynamoDbLedger, money::Currency, order::OrderRules,
-    queue::sqs::SqsQueue, redrive::Undertaker,
+    clients::Clients,
+    clock::Clock,
+    ledger::dynamodb::DynamoDbLedger,
+    money::Currency,
+    order::OrderRules,
+    queue::sqs::{QueueFacts, SqsQueue},
+    redrive::Undertaker,
 };
 use clap::Subcommand;
 
 use crate::{
     CommandResult,
     aws::{AwsArgs, TableArg, duration, queue_url},
-    screen::Screen,
+    screen::{Screen, note},
 };
 
 /// See why messages died; send them back, keep them or drop them
@@ -112,6 +117,22 @@ impl WalkArgs {
             wait: Duration::from_secs(1),
         }
     }
+}
+
+/// Says on standard error that a walk did not meet all that the queue held when it began; whether it met all.
+///
+/// A FIFO queue gives out nothing more of a group while one of its messages is hidden, as those are that were looked
+/// at; and what another reader holds is met by nobody. Who takes a part for the whole deletes what nobody has seen.
+fn met_all(seen: usize, before: &QueueFacts) -> bool {
+    let all = before.visible.saturating_add(before.in_flight);
+    let seen = progress::count(seen);
+    if seen < all {
+        note(&format!(
+            "incomplete: {seen} of about {all} messages were seen; the rest is hidden by another reader, or waits \
+             behind others of its FIFO group. Run this again once these are dealt with, or later"
+        ));
+    }
+    seen >= all
 }
 
 fn hide(text: &str) -> Result<Duration, String> {

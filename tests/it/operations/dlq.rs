@@ -215,10 +215,10 @@ async fn peeking_shows_no_body_unless_asked() {
 }
 
 /// A file that goes with this value.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
-    fn with(text: &str) -> Self {
+    pub(super) fn with(text: &str) -> Self {
         let path = std::env::temp_dir().join(format!("charge-once-test-{}.jsonl", Random::System.token()));
         std::fs::write(&path, text).unwrap();
         Self(path)

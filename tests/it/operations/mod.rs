@@ -28,6 +28,7 @@ mod dlq;
 mod doctor;
 mod edit;
 mod ledger;
+mod losses;
 mod messages;
 mod native;
 mod runbook;

@@ -1,17 +1,20 @@
 //! `charge-once dlq discard`: deletes chosen dead letters.
 
+use std::path::PathBuf;
+
 use charge_once::{
     clients::Clients,
     redrive::{Discard, Filter},
 };
 
-use super::{WalkArgs, progress, report};
-use crate::{CommandResult, screen::Screen};
+use super::{WalkArgs, import::exported, met_all, progress, report};
+use crate::{CommandResult, Finding, screen::Screen};
 
 const EXAMPLES: &str = "\
 Examples:
   charge-once dlq discard --filter ledger=paid              shows what would be deleted
   charge-once dlq discard --filter ledger=paid --confirm
+  charge-once dlq discard --filter reason=BODY_NOT_JSON --only-in malformed.jsonl --confirm
   charge-once dlq discard --filter reason=S3_TEST_EVENT --confirm";
 
 /// Delete dead letters; orders that are held or in doubt are kept unless --force
@@ -23,6 +26,9 @@ pub(super) struct Args {
     /// Which messages; `charge-once dlq peek --help` explains
     #[arg(long, value_name = "EXPR")]
     filter: Filter,
+    /// Of those only what stands in this file, which `dlq export` wrote: nothing goes that was not kept
+    #[arg(long, value_name = "FILE.jsonl")]
+    only_in: Option<PathBuf>,
     /// Also orders that wait for a person or are in doubt; export them first
     #[arg(long)]
     force: bool,
@@ -36,8 +42,12 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
     let depth = undertaker.queue.facts(&undertaker.url).await?;
     let bar = progress::bar(depth.visible);
     let (filter, force, confirm) = (args.filter.clone(), args.force, args.confirm);
-    let discard = Discard { from: &undertaker, filter, force, confirm };
-    let done = discard.run(|done| bar.set_position(progress::count(done.seen))).await;
+    let only = args.only_in.as_deref().map(exported).transpose()?;
+    let only = only.map(|messages| messages.into_iter().map(|message| message.id).collect());
+    let discard = Discard { from: &undertaker, filter, only, force, confirm };
+    let (done, ended) = discard.run(|done| bar.set_position(progress::count(done.seen))).await;
     bar.finish_and_clear();
-    report::discarded(&done?, confirm, json, screen)
+    let finding = report::discarded(&done, confirm, json, screen)?;
+    ended?;
+    Ok(if met_all(done.seen, &depth) { finding } else { Finding::Wrong })
 }

@@ -15,6 +15,9 @@ Examples:
   charge-once dlq export > dead.jsonl
   charge-once dlq export --filter reason=MISMATCH | jq -r .order_id
 
+It ends with 1 if it could not see the whole queue, as on a FIFO queue with more than ten letters of a group: discard
+with --only-in what was exported, and export again.
+
 The file holds the bodies, whatever is in them: keep it as safe as the queue.";
 
 /// Write dead letters as JSON Lines; they stay in the queue, and SQS counts that as a receive
@@ -29,9 +32,11 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, clients: &Clients, screen: &mut Screen) -> CommandResult {
-    let letters = args.walk.undertaker(clients).look(usize::MAX).await?;
+    let undertaker = args.walk.undertaker(clients);
+    let depth = undertaker.queue.facts(&undertaker.url).await?;
+    let letters = undertaker.look(usize::MAX).await?;
     for letter in letters.iter().filter(|letter| args.filter.takes(letter)) {
         writeln!(screen, "{}", serde_json::to_string(&Line::of(letter))?)?;
     }
-    Ok(Finding::Clean)
+    Ok(if super::met_all(letters.len(), &depth) { Finding::Clean } else { Finding::Wrong })
 }

@@ -1,16 +1,17 @@
 //! `charge-once dlq import`: sends exported messages to a queue.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use charge_once::{
     clients::Clients,
     clock::Clock,
+    queue::Message,
     redrive::{Filter, Import, Line, Pace, Plan},
 };
 
 use super::{OrderArgs, progress, report};
 use crate::{
-    CommandResult,
+    CommandError, CommandResult,
     aws::{TableArg, queue_url},
     screen::Screen,
 };
@@ -53,10 +54,15 @@ pub(super) struct Args {
     confirm: bool,
 }
 
+/// The messages of a file that `dlq export` wrote.
+pub(super) fn exported(file: &Path) -> Result<Vec<Message>, CommandError> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+    Ok(Line::parse_all(&text)?)
+}
+
 pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut Screen) -> CommandResult {
-    let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| format!("{} cannot be read: {error}", args.file.display()))?;
-    let messages = Line::parse_all(&text)?;
+    let messages = exported(&args.file)?;
     let bar = progress::bar(progress::count(messages.len()));
     let import = Import {
         queue: &clients.queue(),
@@ -66,6 +72,7 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
         plan: Plan {
             filter: args.filter.clone(),
             to: Some(args.to.clone()),
+            otherwise: None,
             also_paid: args.all,
             also_held: args.force,
             limit: None,
@@ -74,7 +81,9 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
         confirm: args.confirm,
     };
     let seen = |moved: &charge_once::redrive::Moved| bar.set_position(progress::count(moved.seen));
-    let moved = import.run(messages, Pace::new(args.rate), seen).await;
+    let (moved, ended) = import.run(messages, Pace::new(args.rate), seen).await;
     bar.finish_and_clear();
-    report::moved(&moved?, args.confirm, json, screen)
+    let finding = report::moved(&moved, args.confirm, json, screen)?;
+    ended?;
+    Ok(finding)
 }

@@ -5,8 +5,8 @@ use charge_once::{
     redrive::{Edit, Filter, Mover, Pace, Plan},
 };
 
-use super::{WalkArgs, native, progress, report};
-use crate::{CommandResult, aws::queue_url, screen::Screen};
+use super::{WalkArgs, met_all, native, progress, report};
+use crate::{CommandResult, Finding, aws::queue_url, screen::Screen};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,9 +33,12 @@ pub(super) struct Args {
     /// Which messages; `charge-once dlq peek --help` explains
     #[arg(long, value_name = "EXPR", default_value = "*", conflicts_with = "native")]
     filter: Filter,
-    /// The queue's URL; without it each goes where SQS says it came from
-    #[arg(long, env = "QUEUE_URL", value_name = "URL", value_parser = queue_url)]
+    /// The queue's URL; without it each goes where SQS says it came from, else to `QUEUE_URL`
+    #[arg(long, value_name = "URL", value_parser = queue_url)]
     to: Option<String>,
+    /// Where those go of which SQS does not say where they came from
+    #[arg(long, env = "QUEUE_URL", hide = true, value_name = "URL", value_parser = queue_url)]
+    queue_url: Option<String>,
     /// At most so many messages a second
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
     rate: Option<u32>,
@@ -60,10 +63,16 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut Screen) -> CommandResult {
+    let dlq_url = &args.walk.dlq.dlq_url;
+    if [&args.to, &args.queue_url].into_iter().flatten().any(|to| to == dlq_url) {
+        return Err(
+            "the queue to send to is the dead-letter queue itself: every copy would be met again".into()
+        );
+    }
     if args.native {
         let task = native::Task {
-            dlq_url: &args.walk.dlq.dlq_url,
-            to: args.to.as_deref(),
+            dlq_url,
+            to: args.to.as_deref().or(args.queue_url.as_deref()),
             rate: args.rate,
             confirm: args.confirm,
         };
@@ -74,6 +83,7 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
     let plan = Plan {
         filter: args.filter.clone(),
         to: args.to.clone(),
+        otherwise: args.queue_url.clone(),
         also_paid: args.all,
         also_held: args.force,
         limit: args.limit,
@@ -81,7 +91,12 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
     };
     let bar = progress::bar(depth.visible);
     let mover = Mover { from: &undertaker, plan, confirm: args.confirm };
-    let moved = mover.run(Pace::new(args.rate), |moved| bar.set_position(progress::count(moved.seen))).await;
+    let (moved, ended) =
+        mover.run(Pace::new(args.rate), |moved| bar.set_position(progress::count(moved.seen))).await;
     bar.finish_and_clear();
-    report::moved(&moved?, args.confirm, json, screen)
+    let finding = report::moved(&moved, args.confirm, json, screen)?;
+    ended?;
+    // With a limit the rest is left on purpose.
+    let all = args.limit.is_some() || met_all(moved.seen, &depth);
+    Ok(if all { finding } else { Finding::Wrong })
 }

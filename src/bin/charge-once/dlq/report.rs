@@ -61,7 +61,12 @@ pub(super) fn discarded(done: &Discarded, confirmed: bool, json: bool, screen: &
     } else {
         let deleted = if confirmed { "deleted" } else { "would be deleted" };
         writeln!(screen, "{} of {} {deleted}", done.deleted, plural(done.seen, "message"))?;
-        names(screen, &done.not_paid, "of those, not paid: nobody will charge them")?;
+        let what = "of those, not paid: nobody will charge them";
+        // What is gone is named whole: there is no second look.
+        match confirmed && !done.not_paid.is_empty() {
+            true => writeln!(screen, "{} {what}\n  {}", done.not_paid.len(), done.not_paid.join(", "))?,
+            false => names(screen, &done.not_paid, what)?,
+        }
         names(screen, &done.refused, "held or in doubt, kept: --force deletes them all the same")?;
         if done.not_deleted > 0 {
             writeln!(screen, "{} still in the DLQ; run this again", done.not_deleted)?;
