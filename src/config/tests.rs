@@ -69,7 +69,6 @@ fn a_bad_setting_is_refused_by_name() {
         &[("LEDGER_EPOCH", "today")],
         &[("LOG_LEVEL", "loud")],
         &[("GATEWAY_ACCOUNT", "a b")],
-        &[("PAYLOAD_BUCKETS", "s3://orders")],
     ];
     let refusals: Vec<String> = cases.iter().map(|settings| read(settings).unwrap_err()).collect();
     insta::assert_snapshot!(refusals.join("\n"), @r"
@@ -104,8 +103,9 @@ fn a_bad_setting_is_refused_by_name() {
     LEDGER_EPOCH must be RFC 3339 such as 2026-01-01T00:00:00Z, or an epoch in seconds or milliseconds
     LOG_LEVEL must be one of error, warn, info, debug, trace
     GATEWAY_ACCOUNT must be 1 to 64 of A-Z a-z 0-9 . _ -
-    PAYLOAD_BUCKETS must be names of buckets, 3 to 63 of a-z 0-9 . -, with commas between
     ");
+    // What it says depends on whether this build reads S3.
+    assert!(read(&[("PAYLOAD_BUCKETS", "s3://orders")]).unwrap_err().starts_with("PAYLOAD_BUCKETS "));
 }
 
 #[test]
