@@ -18,8 +18,8 @@ pub struct Deployment {
     pub mapping: Part<Mapping>,
     /// The function.
     pub function: Part<Function>,
-    /// What the function's own role grants; absent if the role is not the function's own.
-    pub role: Part<Vec<Grant>>,
+    /// What the function's own role may do; absent if the role is not the function's own.
+    pub role: Part<Role>,
     /// The table of records.
     pub ledger: Part<Ledger>,
     /// The alarms; `None` if unknown.
@@ -129,13 +129,31 @@ fn millis(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// One statement of a role that allows something.
+/// What the policies of a role say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grant {
+pub struct Role {
+    /// Statements that allow.
+    pub allows: Vec<Statement>,
+    /// Statements that deny whatever the circumstances. They win over those that allow.
+    pub denies: Vec<Statement>,
+}
+
+/// One statement of a policy, without its effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statement {
     /// The actions, `service:Action`.
-    pub actions: Vec<String>,
+    pub actions: Scope,
     /// The resources.
-    pub resources: Vec<String>,
+    pub resources: Scope,
+}
+
+/// What a statement is about, as patterns. `NotAction` and `NotResource` name everything, with exceptions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// What is named.
+    pub named: Vec<String>,
+    /// What is not meant although it is named.
+    pub except: Vec<String>,
 }
 
 /// The table of records.

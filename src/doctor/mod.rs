@@ -13,7 +13,9 @@ mod resource;
 mod rules;
 pub mod template;
 
-pub use deployment::{Alarm, Deployment, Function, Grant, Ledger, Mapping, Metric, Queue, Scaling};
+pub use deployment::{
+    Alarm, Deployment, Function, Ledger, Mapping, Metric, Queue, Role, Scaling, Scope, Statement,
+};
 pub use part::Part;
 pub use read::{Piece, deployment};
 pub use resource::Resource;

@@ -52,7 +52,7 @@ pub fn deployment(resources: &[Resource], unread: &BTreeSet<Piece>) -> Deploymen
         mapping: all
             .part(mapping.map(|it| read_mapping(mapping_name.unwrap_or_default(), it)), Piece::Mapping),
         function: all.part(function.map(read_function), Piece::Function),
-        role: all.part(function.and_then(|it| policy::grants(resources, it)), Piece::Role),
+        role: all.part(function.and_then(|it| policy::role(resources, it)), Piece::Role),
         ledger: all.part(all.only(&["AWS::DynamoDB::Table"]).map(read_ledger), Piece::Ledger),
         alarms: knows(Piece::Alarms).then(alarms),
         dashboards: knows(Piece::Dashboards).then(dashboards),

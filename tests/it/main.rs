@@ -17,6 +17,7 @@ mod ledger;
 mod local_mode;
 mod model;
 mod operations;
+mod other_templates;
 mod own_lambda;
 mod payloads;
 mod powertools_peers;

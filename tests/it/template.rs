@@ -178,6 +178,16 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
         "                Action: [dynamodb:UpdateItem, dynamodb:GetItem]\n",
         "                Action: [dynamodb:UpdateItem, dynamodb:DeleteItem]\n",
     ),
+    edit(
+        "role-hides-orders",
+        "                Action: [dynamodb:UpdateItem, dynamodb:GetItem]\n",
+        "                Action: [dynamodb:UpdateItem, dynamodb:GetItem]\n                Resource: !GetAtt LedgerTable.Arn\n              - Effect: Deny\n                NotAction: [sqs:Rec*, sqs:Del*, sqs:Get*, dynamodb:*]\n                Resource: '*'\n              - Effect: Allow\n                Action: dynamodb:GetItem\n",
+    ),
+    edit(
+        "role-narrow",
+        "                Action: [dynamodb:UpdateItem, dynamodb:GetItem]\n",
+        "                NotAction: iam:*\n",
+    ),
     fifo(
         "role-sends-dead-letters",
         "                  Action: sqs:SendMessage\n",

@@ -1,0 +1,168 @@
+//! The doctor on templates that others write: plain `CloudFormation`, what the CDK makes, and SAM in its other forms.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a template that cannot be read fails the test")]
+
+use std::collections::BTreeMap;
+
+use charge_once::doctor::{Finding, Severity, check, template::deployment};
+
+/// A sound deployment in plain `CloudFormation`. It has no alarms, which is another matter.
+const BASE: &str = "
+Resources:
+  Ledger:
+    Type: AWS::DynamoDB::Table
+    DeletionPolicy: Retain
+    UpdateReplacePolicy: Retain
+    Properties:
+      KeySchema: [{AttributeName: pk, KeyType: HASH}]
+      AttributeDefinitions:
+        - {AttributeName: pk, AttributeType: S}
+        - {AttributeName: attention, AttributeType: S}
+        - {AttributeName: state_changed_at, AttributeType: N}
+      GlobalSecondaryIndexes:
+        - IndexName: attention
+          KeySchema:
+            - {AttributeName: attention, KeyType: HASH}
+            - {AttributeName: state_changed_at, KeyType: RANGE}
+      TimeToLiveSpecification: {AttributeName: expires_at, Enabled: true}
+      PointInTimeRecoverySpecification: {PointInTimeRecoveryEnabled: true}
+  OrdersDlq:
+    Type: AWS::SQS::Queue
+    DeletionPolicy: Retain
+    UpdateReplacePolicy: Retain
+    Properties: {MessageRetentionPeriod: 1209600, SqsManagedSseEnabled: true}
+  Orders:
+    Type: AWS::SQS::Queue
+    DeletionPolicy: Retain
+    UpdateReplacePolicy: Retain
+    Properties:
+      VisibilityTimeout: 180
+      SqsManagedSseEnabled: true
+      RedrivePolicy: {deadLetterTargetArn: !GetAtt OrdersDlq.Arn, maxReceiveCount: 10}
+  Role:
+    Type: AWS::IAM::Role
+    Properties:
+      Policies:
+        - PolicyDocument: &allowed
+            Statement:
+              - Effect: Allow
+                Action: [sqs:ReceiveMessage, sqs:DeleteMessage, sqs:GetQueueAttributes, sqs:ChangeMessageVisibility]
+                Resource: !GetAtt Orders.Arn
+              - Effect: Allow
+                Action: [dynamodb:UpdateItem, dynamodb:GetItem]
+                Resource: !GetAtt Ledger.Arn
+  Charge:
+    Type: AWS::Lambda::Function
+    Properties:
+      Timeout: 30
+      Architectures: [arm64]
+      Role: !GetAtt Role.Arn
+      Environment:
+        Variables:
+          LEDGER_TABLE: !Ref Ledger
+          GATEWAY: http
+          GATEWAY_URL: https://p.example/charges
+          MAX_RECEIVE_COUNT: '10'
+  Mapping:
+    Type: AWS::Lambda::EventSourceMapping
+    Properties:
+      EventSourceArn: !GetAtt Orders.Arn
+      FunctionName: !Ref Charge
+      FunctionResponseTypes: [ReportBatchItemFailures]
+      ScalingConfig: {MaximumConcurrency: 10}
+      MetricsConfig: {Metrics: [EventCount]}
+";
+
+/// What is found beside alarms and dashboard, which the base lacks, and TLS, which is about the queues.
+fn findings(text: &str) -> Vec<Finding> {
+    let deployment = deployment(text, &BTreeMap::new()).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let elsewhere = |rule: &str| rule.contains("alarm") || rule.contains("dead-letters-heard");
+    let beside = |finding: &Finding| {
+        !elsewhere(finding.rule) && !["dashboard", "queues-demand-tls"].contains(&finding.rule)
+    };
+    check(&deployment).into_iter().filter(beside).collect()
+}
+
+fn rules(text: &str) -> Vec<&'static str> {
+    findings(text).iter().map(|finding| finding.rule).collect()
+}
+
+fn edited(find: &str, replace: &str) -> String {
+    assert_eq!(BASE.matches(find).count(), 1, "{find:?}");
+    BASE.replace(find, replace)
+}
+
+/// The base with another statement in the role's policy.
+fn with_statement(statement: &str) -> String {
+    let at = "  Charge:\n    Type";
+    edited(at, &format!("              - {statement}\n{at}"))
+}
+
+#[test]
+fn the_base_is_sound() {
+    assert_eq!(findings(BASE), []);
+}
+
+#[test]
+fn a_policy_is_read_wherever_it_is_attached() {
+    let own = "      Policies:\n        - PolicyDocument: &allowed\n";
+    let base =
+        edited(own, "      RoleName: charge\n      Tags: []\n    Metadata:\n      x:\n        - &allowed\n");
+    assert!(rules(&base).contains(&"role-writes-ledger"));
+    for attached in [
+        "AWS::IAM::Policy, Properties: {Roles: [!Ref Role], ",
+        "AWS::IAM::Policy, Properties: {Roles: [charge], ",
+        "AWS::IAM::ManagedPolicy, Properties: {Roles: [!Ref Role], ",
+        "AWS::IAM::RolePolicy, Properties: {RoleName: !Ref Role, ",
+    ] {
+        let sound = format!("{base}  Attached: {{Type: {attached}PolicyDocument: *allowed}}}}\n");
+        assert_eq!(findings(&sound), [], "{attached}");
+        let statement = "{Effect: Allow, Action: ['dynamodb:DeleteItem', 'sqs:*'], Resource: '*'}";
+        let wide =
+            format!("{BASE}  Attached: {{Type: {attached}PolicyDocument: {{Statement: {statement}}}}}}}\n");
+        let wide = wide.replace("      Policies:", "      RoleName: charge\n      Policies:");
+        assert_eq!(rules(&wide), ["role-never-deletes-records", "role-narrow"], "{attached}");
+    }
+    let of_another = format!(
+        "{BASE}  Attached: {{Type: AWS::IAM::Policy, Properties: {{Roles: [other], PolicyDocument: {{Statement: \
+         {{Effect: Allow, Action: '*', Resource: '*'}}}}}}}}\n"
+    );
+    assert_eq!(findings(&of_another), []);
+}
+
+#[test]
+fn all_but_some_actions_is_too_much() {
+    let text = with_statement("{Effect: Allow, NotAction: 'iam:*', Resource: '*'}");
+    assert_eq!(rules(&text), ["role-narrow"]);
+}
+
+#[test]
+fn a_denial_wins_unless_it_is_about_something_else() {
+    let denied = findings(&with_statement("{Effect: Deny, Action: 'sqs:Change*', Resource: '*'}"));
+    let [Finding { rule, fix, .. }] = denied.as_slice() else { panic!("{denied:?}") };
+    assert_eq!(*rule, "role-hides-orders");
+    assert_eq!(fix, "remove the Deny of sqs:ChangeMessageVisibility on Orders.Arn");
+    for harmless in [
+        "{Effect: Deny, Action: 'sqs:Change*', Resource: !GetAtt OrdersDlq.Arn}",
+        "{Effect: Deny, Action: 'sqs:Change*', NotResource: !GetAtt Orders.Arn}",
+        "{Effect: Deny, NotAction: ['sqs:*', 'dynamodb:*'], Resource: '*'}",
+        "{Effect: Deny, Action: '*', Resource: '*', Condition: {Bool: {'aws:SecureTransport': 'false'}}}",
+    ] {
+        assert_eq!(findings(&with_statement(harmless)), [], "{harmless}");
+    }
+}
+
+#[test]
+fn nothing_may_empty_a_queue_or_forget_a_record() {
+    for (action, of) in
+        [("sqs:PurgeQueue", "Orders"), ("sqs:DeleteQueue", "Orders"), ("dynamodb:PartiQLDelete", "Ledger")]
+    {
+        let text =
+            with_statement(&format!("{{Effect: Allow, Action: {action}, Resource: !GetAtt {of}.Arn}}"));
+        let found = findings(&text);
+        let [Finding { rule, severity, breaks, .. }] = found.as_slice() else {
+            panic!("{action}: {found:?}")
+        };
+        assert_eq!((*rule, *severity), ("role-never-deletes-records", Severity::Error));
+        assert!(breaks.starts_with(&format!("the role may {action}: ")), "{breaks}");
+    }
+}
