@@ -1,13 +1,15 @@
 //! Resources become a [`Deployment`]. Knows the shapes of SAM and `CloudFormation`, and no rule.
 
+mod inventory;
 mod policy;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use self::inventory::{GLOBAL_TABLE, Inventory, Source};
 use super::{
-    Alarm, Deployment, Function, Ledger, Mapping, Metric, Part, Queue, Resource, Scaling,
+    Alarm, Deployment, Function, Ledger, Mapping, Metric, Queue, Resource, Scaling,
     resource::{document, flag, items, number, text, texts},
 };
 
@@ -37,9 +39,9 @@ pub enum Piece {
 /// The deployment that these resources make. What is in `unread` may exist though it is not among them.
 pub fn deployment(resources: &[Resource], unread: &BTreeSet<Piece>) -> Deployment {
     let all = Inventory { resources, unread };
-    let function = all.only(&["AWS::Serverless::Function", "AWS::Lambda::Function"]);
-    let (mapping_name, mapping) = all.mapping(function).unzip();
-    let queue = all.source(mapping, function);
+    let source = all.source();
+    let function = all.function(source.as_ref());
+    let queue = all.orders_queue(source.as_ref(), function);
     let redrive = queue.map(|queue| document(queue.at("/RedrivePolicy"))).unwrap_or_default();
     let target = redrive.get("deadLetterTargetArn").map(text);
     let dead_letters = target.and_then(|arn| all.queue(|queue| queue.arn == arn));
@@ -47,83 +49,38 @@ pub fn deployment(resources: &[Resource], unread: &BTreeSet<Piece>) -> Deploymen
     let dashboards = || all.of_type("AWS::CloudWatch::Dashboard").count();
     let knows = |piece| !unread.contains(&piece);
     Deployment {
-        queue: all.part(queue.map(|queue| all.read_queue(queue)), Piece::Queue),
-        dead_letters: all.part(dead_letters.map(|queue| all.read_queue(queue)), Piece::DeadLetters),
-        mapping: all
-            .part(mapping.map(|it| read_mapping(mapping_name.unwrap_or_default(), it)), Piece::Mapping),
+        queue: all.part(queue.map(|queue| read_queue(&all, queue)), Piece::Queue),
+        dead_letters: all.part(dead_letters.map(|queue| read_queue(&all, queue)), Piece::DeadLetters),
+        mapping: all.part(source.as_ref().map(read_mapping), Piece::Mapping),
         function: all.part(function.map(read_function), Piece::Function),
         role: all.part(function.and_then(|it| policy::role(resources, it)), Piece::Role),
-        ledger: all.part(all.only(&["AWS::DynamoDB::Table"]).map(read_ledger), Piece::Ledger),
+        ledger: all.part(all.table(function).map(read_ledger), Piece::Ledger),
         alarms: knows(Piece::Alarms).then(alarms),
         dashboards: knows(Piece::Dashboards).then(dashboards),
     }
 }
 
-struct Inventory<'a> {
-    resources: &'a [Resource],
-    unread: &'a BTreeSet<Piece>,
-}
-
-impl<'a> Inventory<'a> {
-    fn of_type(&self, kind: &str) -> impl Iterator<Item = &'a Resource> {
-        self.resources.iter().filter(move |resource| resource.kind == kind)
-    }
-
-    fn only(&self, kinds: &[&str]) -> Option<&'a Resource> {
-        kinds.iter().find_map(|kind| self.of_type(kind).next())
-    }
-
-    fn queue(&self, is_it: impl Fn(&Resource) -> bool) -> Option<&'a Resource> {
-        self.of_type("AWS::SQS::Queue").find(|queue| is_it(queue))
-    }
-
-    fn part<T>(&self, part: Option<T>, piece: Piece) -> Part<T> {
-        Part::of(part, self.unread.contains(&piece))
-    }
-
-    /// The mapping, an event of the function (SAM) or a resource of its own, with the id that SAM gives it.
-    fn mapping(&self, function: Option<&'a Resource>) -> Option<(String, &'a Value)> {
-        if let Some(mapping) = self.only(&["AWS::Lambda::EventSourceMapping"]) {
-            return Some((mapping.name.clone(), &mapping.properties));
-        }
-        let function = function?;
-        let events = function.at("/Events")?.as_object()?;
-        let (name, event) =
-            events.iter().find(|(_, event)| event.get("Type").is_some_and(|kind| kind == "SQS"))?;
-        Some((format!("{}{name}", function.name), event.get("Properties")?))
-    }
-
-    /// The orders queue: the mapping's, else the one that the function is told, else the first.
-    fn source(&self, mapping: Option<&Value>, function: Option<&Resource>) -> Option<&'a Resource> {
-        let mapped = mapping.and_then(|it| it.get("Queue").or_else(|| it.get("EventSourceArn"))).map(text);
-        if let Some(arn) = mapped {
-            return self.queue(|queue| queue.arn == arn);
-        }
-        let told = function.and_then(|it| it.at("/Environment/Variables/QUEUE_URL")).map(text);
-        self.queue(|queue| told.as_ref() == Some(&queue.reference)).or_else(|| self.queue(|_| true))
-    }
-
-    fn read_queue(&self, queue: &Resource) -> Queue {
-        let redrive = document(queue.at("/RedrivePolicy"));
-        let unknown = self.unread.contains(&Piece::QueuePolicies);
-        Queue {
-            name: queue.name.clone(),
-            arn: queue.arn.clone(),
-            url: queue.reference.clone(),
-            fifo: flag(queue.at("/FifoQueue")),
-            visibility: number(queue.at("/VisibilityTimeout")).unwrap_or(30),
-            retention: number(queue.at("/MessageRetentionPeriod")).unwrap_or(345_600),
-            max_receive_count: number(redrive.get("maxReceiveCount")),
-            encrypted: flag(queue.at("/SqsManagedSseEnabled")) || queue.at("/KmsMasterKeyId").is_some(),
-            tls_only: (!unknown).then(|| policy::demands_tls(self.resources, &queue.reference)),
-            retained: queue.retained,
-        }
+fn read_queue(all: &Inventory<'_>, queue: &Resource) -> Queue {
+    let redrive = document(queue.at("/RedrivePolicy"));
+    let unknown = all.unread.contains(&Piece::QueuePolicies);
+    Queue {
+        name: queue.name.clone(),
+        arn: queue.arn.clone(),
+        url: queue.reference.clone(),
+        fifo: flag(queue.at("/FifoQueue")),
+        visibility: number(queue.at("/VisibilityTimeout")).unwrap_or(30),
+        retention: number(queue.at("/MessageRetentionPeriod")).unwrap_or(345_600),
+        max_receive_count: number(redrive.get("maxReceiveCount")),
+        encrypted: flag(queue.at("/SqsManagedSseEnabled")) || queue.at("/KmsMasterKeyId").is_some(),
+        tls_only: (!unknown).then(|| policy::demands_tls(all.resources, &queue.reference)),
+        retained: queue.retained,
     }
 }
 
-fn read_mapping(name: String, mapping: &Value) -> Mapping {
+fn read_mapping(source: &Source<'_>) -> Mapping {
+    let mapping = source.properties;
     Mapping {
-        name,
+        name: source.name.clone(),
         batch_size: number(mapping.get("BatchSize")).unwrap_or(10),
         window: number(mapping.get("MaximumBatchingWindowInSeconds")),
         response_types: texts(mapping.get("FunctionResponseTypes")),
@@ -163,11 +120,19 @@ fn read_ledger(table: &Resource) -> Ledger {
         key: key(table, table.at("/KeySchema")),
         attention_key: key(table, attention.and_then(|index| index.get("KeySchema"))),
         ttl_attribute: ttl.and_then(|ttl| ttl.get("AttributeName")).map(text),
-        point_in_time_recovery: flag(
-            table.at("/PointInTimeRecoverySpecification/PointInTimeRecoveryEnabled"),
-        ),
+        point_in_time_recovery: recoverable(&table.properties) || replicas_recoverable(table),
         retained: table.retained,
     }
+}
+
+fn recoverable(table: &Value) -> bool {
+    flag(table.pointer("/PointInTimeRecoverySpecification/PointInTimeRecoveryEnabled"))
+}
+
+/// A global table says it of each Region.
+fn replicas_recoverable(table: &Resource) -> bool {
+    let replicas = items(table.at("/Replicas"));
+    table.kind == GLOBAL_TABLE && !replicas.is_empty() && replicas.iter().all(recoverable)
 }
 
 /// A key schema as `attribute type role` lines.

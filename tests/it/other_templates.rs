@@ -1,5 +1,5 @@
 //! The doctor on templates that others write: plain `CloudFormation`, what the CDK makes, and SAM in its other forms.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a template that cannot be read fails the test")]
+#![expect(clippy::panic, reason = "a template that cannot be read fails the test")]
 
 use std::collections::BTreeMap;
 
@@ -165,4 +165,61 @@ fn nothing_may_empty_a_queue_or_forget_a_record() {
         assert_eq!((*rule, *severity), ("role-never-deletes-records", Severity::Error));
         assert!(breaks.starts_with(&format!("the role may {action}: ")), "{breaks}");
     }
+}
+
+#[test]
+fn the_way_of_the_orders_is_found_among_other_resources() {
+    for stranger in [
+        // Each comes before the one that it could be taken for.
+        "ApiHandler: {Type: AWS::Lambda::Function, Properties: {Timeout: 3}}",
+        "ApiHandler: {Type: AWS::Serverless::Function, Properties: {Timeout: 3}}",
+        "Customers: {Type: AWS::DynamoDB::Table, Properties: {KeySchema: []}}",
+        "Customers: {Type: AWS::DynamoDB::GlobalTable, Properties: {KeySchema: []}}",
+        "AStream: {Type: AWS::Lambda::EventSourceMapping, Properties: {EventSourceArn: !GetAtt Ledger.StreamArn, \
+         FunctionName: !Ref Charge}}",
+        "Letters: {Type: AWS::SQS::Queue, Properties: {}}\n  \
+         Mail: {Type: AWS::Serverless::Function, Properties: {Timeout: 3, Events: {Letters: {Type: SQS, Properties: \
+         {Queue: !GetAtt Letters.Arn}}}}}",
+        "Letters: {Type: AWS::SQS::Queue, Properties: {}}\n  \
+         Mail: {Type: AWS::Lambda::Function, Properties: {Timeout: 3}}\n  \
+         ALetter: {Type: AWS::Lambda::EventSourceMapping, Properties: {EventSourceArn: !GetAtt Letters.Arn, \
+         FunctionName: !Ref Mail}}",
+    ] {
+        assert_eq!(findings(&format!("{BASE}  {stranger}\n")), [], "{stranger}");
+    }
+}
+
+#[test]
+fn a_function_is_found_behind_its_alias() {
+    let other = "  ApiHandler: {Type: AWS::Lambda::Function, Properties: {Timeout: 3, Environment: {Variables: \
+                 {LEDGER_TABLE: other}}}}\n";
+    let alias = "  Live: {Type: AWS::Lambda::Alias, Properties: {FunctionName: !Ref Charge, Name: live}}\n";
+    for name in ["!Ref Live", "!Ref Charge.Alias", "!Ref ChargeAliaslive", "!Sub '${Charge.Arn}:live'"] {
+        let base = edited("FunctionName: !Ref Charge", &format!("FunctionName: {name}"));
+        assert_eq!(findings(&format!("{base}{other}{alias}")), [], "{name}");
+    }
+}
+
+#[test]
+fn a_global_table_is_a_table() {
+    let recoverable = "PointInTimeRecoverySpecification: {PointInTimeRecoveryEnabled: true}";
+    for (replicas, expected) in [
+        (format!("Replicas: [{{Region: eu-central-1, {recoverable}}}]"), &[][..]),
+        (
+            format!("Replicas: [{{Region: eu-west-1}}, {{Region: eu-central-1, {recoverable}}}]"),
+            &["ledger-recoverable"],
+        ),
+    ] {
+        let text =
+            edited(recoverable, &replicas).replace("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable");
+        assert_eq!(rules(&text), expected, "{replicas}");
+    }
+}
+
+#[test]
+fn what_outlives_its_stack_may_go_with_a_first_deployment_that_fails() {
+    let text = BASE.replace("DeletionPolicy: Retain", "DeletionPolicy: RetainExceptOnCreate");
+    assert_eq!(findings(&text), []);
+    let replaced = text.replace("UpdateReplacePolicy: Retain", "UpdateReplacePolicy: Delete");
+    assert_eq!(rules(&replaced), ["queues-retained", "ledger-retained"]);
 }

@@ -87,7 +87,9 @@ impl Template {
 /// A resource under the names that others of the template call it by.
 fn declared(id: String, resource: &Value) -> Resource {
     let member = |name: &str| resource.get(name).cloned().unwrap_or_default();
-    let keeps = |policy: &str| member(policy) == "Retain";
+    let deletion = text(&member("DeletionPolicy"));
+    // What a first deployment that fails has created holds no orders.
+    let survives = ["Retain", "RetainExceptOnCreate"].contains(&deletion.as_str());
     let kind = text(&member("Type"));
     let name = if kind == "AWS::SQS::Queue" { format!("{id}.QueueName") } else { id.clone() };
     Resource {
@@ -96,6 +98,6 @@ fn declared(id: String, resource: &Value) -> Resource {
         name,
         reference: id,
         properties: member("Properties"),
-        retained: Some(keeps("DeletionPolicy") && keeps("UpdateReplacePolicy")),
+        retained: Some(survives && member("UpdateReplacePolicy") == "Retain"),
     }
 }
