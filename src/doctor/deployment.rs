@@ -16,6 +16,8 @@ pub struct Deployment {
     pub dead_letters: Part<Queue>,
     /// What hands orders to the function.
     pub mapping: Part<Mapping>,
+    /// Further mappings of the same queue: each takes its share of the orders.
+    pub other_mappings: Vec<Mapping>,
     /// The function.
     pub function: Part<Function>,
     /// What the function's own role may do; absent if the role is not the function's own.
@@ -26,6 +28,13 @@ pub struct Deployment {
     pub alarms: Option<Vec<Alarm>>,
     /// How many dashboards there are; `None` if unknown.
     pub dashboards: Option<usize>,
+}
+
+impl Deployment {
+    /// Every mapping of the queue that is known.
+    pub fn mappings(&self) -> impl Iterator<Item = &Mapping> {
+        self.mapping.known().into_iter().chain(&self.other_mappings)
+    }
 }
 
 /// A queue.

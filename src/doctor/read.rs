@@ -52,6 +52,7 @@ pub fn deployment(resources: &[Resource], unread: &BTreeSet<Piece>) -> Deploymen
         queue: all.part(queue.map(|queue| read_queue(&all, queue)), Piece::Queue),
         dead_letters: all.part(dead_letters.map(|queue| read_queue(&all, queue)), Piece::DeadLetters),
         mapping: all.part(source.as_ref().map(read_mapping), Piece::Mapping),
+        other_mappings: source.iter().flat_map(|it| all.beside(it)).map(|it| read_mapping(&it)).collect(),
         function: all.part(function.map(read_function), Piece::Function),
         role: all.part(function.and_then(|it| policy::role(resources, it)), Piece::Role),
         ledger: all.part(all.table(function).map(read_ledger), Piece::Ledger),

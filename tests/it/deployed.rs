@@ -156,6 +156,18 @@ async fn what_is_missing_is_named() {
 }
 
 #[tokio::test]
+async fn a_second_mapping_of_the_queue_is_checked_too() {
+    let mut account = deployed(TEMPLATE, &[]);
+    let kind = || "AWS::Lambda::EventSourceMapping".to_owned();
+    let mut second = account.resources[&(kind(), MAPPING.to_owned())].clone();
+    second["FunctionResponseTypes"] = json!([]);
+    account.resources.insert((kind(), "7d9bce8e".to_owned()), second);
+    for names in [stack(), queue()] {
+        assert_eq!(rules(&findings(&examined(account.clone(), names).await)), ["partial-responses"]);
+    }
+}
+
+#[tokio::test]
 async fn a_managed_policy_is_part_of_the_role() {
     let mut account = deployed(TEMPLATE, &[]);
     let arn = "arn:aws:iam::aws:policy/service-role/AWSLambdaSQSQueueExecutionRole";

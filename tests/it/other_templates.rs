@@ -223,3 +223,21 @@ fn what_outlives_its_stack_may_go_with_a_first_deployment_that_fails() {
     let replaced = text.replace("UpdateReplacePolicy: Retain", "UpdateReplacePolicy: Delete");
     assert_eq!(rules(&replaced), ["queues-retained", "ledger-retained"]);
 }
+
+#[test]
+fn every_mapping_of_the_queue_is_checked() {
+    let second = |properties: &str| {
+        format!(
+            "{BASE}  Second: {{Type: AWS::Lambda::EventSourceMapping, Properties: {{EventSourceArn: !GetAtt \
+             Orders.Arn, FunctionName: !Ref Charge, MetricsConfig: {{Metrics: [EventCount]}}, {properties}}}}}\n"
+        )
+    };
+    let sound = "FunctionResponseTypes: [ReportBatchItemFailures], ScalingConfig: {MaximumConcurrency: 2}";
+    assert_eq!(findings(&second(sound)), []);
+    assert_eq!(
+        rules(&second("FilterCriteria: {Filters: [{Pattern: '{}'}]}")),
+        ["partial-responses", "no-filter", "bounded-concurrency"]
+    );
+    let waits = second(&format!("{sound}, MaximumBatchingWindowInSeconds: 5"));
+    assert_eq!(rules(&waits), ["visibility-covers-retries"]);
+}

@@ -65,15 +65,21 @@ impl Survey<'_> {
         self.read(Kind::QueuePolicy, Piece::QueuePolicies, url).await.map(drop)
     }
 
-    /// The mapping by its id, else the one that the queue feeds.
+    /// The mapping by its id, else the first that the queue feeds. All others of the queue are read with it.
     async fn mapping(
         &mut self,
         id: Option<&str>,
         queue: Option<&Resource>,
     ) -> Result<Option<Resource>, SurveyError> {
         let found = match (id, queue) {
-            (Some(id), _) => self.read(Kind::Mapping, Piece::Mapping, id).await?,
-            (None, Some(queue)) => self.mapping_of(&queue.arn).await?,
+            (Some(id), queue) => {
+                let named = self.read(Kind::Mapping, Piece::Mapping, id).await?;
+                if let (Found::Yes(_), Some(queue)) = (&named, queue) {
+                    self.mappings_of(&queue.arn, Some(id)).await?;
+                }
+                named
+            }
+            (None, Some(queue)) => self.mappings_of(&queue.arn, None).await?,
             (None, None) => Found::Unread,
         };
         match found {
@@ -88,12 +94,14 @@ impl Survey<'_> {
         Ok(None)
     }
 
-    async fn mapping_of(&mut self, queue_arn: &str) -> Result<Found, SurveyError> {
+    /// Keeps every mapping of the queue, save one that was read before, and returns the first.
+    async fn mappings_of(&mut self, queue_arn: &str, read: Option<&str>) -> Result<Found, SurveyError> {
         let ids = match self.account.list(Kind::Mapping.name()).await {
             Ok(ids) => ids,
             Err(error) => return self.unreadable(Kind::Mapping, Piece::Mapping, "of the queue", error),
         };
-        for id in ids {
+        let mut first = Found::No;
+        for id in ids.into_iter().filter(|id| Some(id.as_str()) != read) {
             let properties = match self.account.get(Kind::Mapping.name(), &id).await {
                 Ok(properties) => properties,
                 Err(error) => return self.unreadable(Kind::Mapping, Piece::Mapping, &id, error),
@@ -101,10 +109,13 @@ impl Survey<'_> {
             let of_queue =
                 properties.filter(|it| it.get("EventSourceArn").is_some_and(|arn| arn == queue_arn));
             if let Some(properties) = of_queue {
-                return Ok(self.keep(Kind::Mapping, &id, properties));
+                let kept = self.keep(Kind::Mapping, &id, properties);
+                if let Found::No = first {
+                    first = kept;
+                }
             }
         }
-        Ok(Found::No)
+        Ok(first)
     }
 
     /// The function and its role.

@@ -57,6 +57,12 @@ impl<'a> Inventory<'a> {
         of_queues().find(keeps_ledger).or_else(|| of_queues().next()).or_else(|| all.first()).cloned()
     }
 
+    /// The other mappings of the same queue.
+    pub(super) fn beside(&self, source: &Source<'a>) -> Vec<Source<'a>> {
+        let is_other = |it: &Source<'a>| it.name != source.name && it.arn() == source.arn();
+        self.sources().into_iter().filter(is_other).collect()
+    }
+
     fn sources(&self) -> Vec<Source<'a>> {
         let mappings = self.of_type("AWS::Lambda::EventSourceMapping").map(|mapping| Source {
             name: mapping.name.clone(),

@@ -102,8 +102,10 @@ fn alarms_watch_this_stack(d: &Deployment) -> Option<Trouble> {
         &d.mapping.known()?.name,
         "UpdateItem",
     ];
+    let is_mapping = |value: &String| d.other_mappings.iter().any(|mapping| mapping.name == *value);
     let foreign = |m: &Metric| {
-        m.dimensions.is_empty() || m.dimensions.iter().any(|value| !own.contains(&value.as_str()))
+        m.dimensions.is_empty()
+            || m.dimensions.iter().any(|value| !own.contains(&value.as_str()) && !is_mapping(value))
     };
     let alarm = d.alarms.as_ref()?.iter().find(|alarm| alarm.metrics.iter().any(foreign))?;
     trouble(

@@ -20,8 +20,9 @@ pub(super) const RULES: &[Rule] = &[
 
 /// Lambda keeps retrying a throttled batch while the clock of its messages runs: six timeouts are its own advice.
 fn visibility_covers_retries(d: &Deployment) -> Option<Trouble> {
-    let (queue, function, mapping) = (d.queue.known()?, d.function.known()?, d.mapping.known()?);
-    let needed = function.timeout.saturating_mul(6).saturating_add(mapping.window.unwrap_or(0));
+    let (queue, function) = (d.queue.known()?, d.function.known()?);
+    let window = d.mappings().map(|mapping| mapping.window.unwrap_or(0)).max()?;
+    let needed = function.timeout.saturating_mul(6).saturating_add(window);
     trouble(
         queue.visibility < needed,
         format!(
