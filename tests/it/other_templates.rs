@@ -241,3 +241,52 @@ fn every_mapping_of_the_queue_is_checked() {
     let waits = second(&format!("{sound}, MaximumBatchingWindowInSeconds: 5"));
     assert_eq!(rules(&waits), ["visibility-covers-retries"]);
 }
+
+#[test]
+fn what_sam_says_of_all_functions_holds_for_this_one() {
+    let function =
+        "    Type: AWS::Lambda::Function\n    Properties:\n      Timeout: 30\n      Architectures: [arm64]\n";
+    let text = edited(function, "    Type: AWS::Serverless::Function\n    Properties:\n");
+    let globals = |timeout| {
+        format!(
+            "Globals: {{Function: {{Timeout: {timeout}, Architectures: [arm64], Environment: {{Variables: {{}}}}}}}}{text}"
+        )
+    };
+    assert_eq!(findings(&globals(30)), []);
+    assert_eq!(rules(&globals(60)), ["visibility-covers-retries", "lease-fits"]);
+}
+
+#[test]
+fn a_map_is_looked_up() {
+    let map = |timeout| format!("Mappings: {{Stage: {{prod: {{timeout: {timeout}, receives: 10}}}}}}");
+    let looked_up = edited("Timeout: 30", "Timeout: !FindInMap [Stage, prod, timeout]")
+        .replace("maxReceiveCount: 10", "maxReceiveCount: !FindInMap [Stage, prod, receives]");
+    assert_eq!(findings(&format!("{}{looked_up}", map(30))), []);
+    assert_eq!(rules(&format!("{}{looked_up}", map(60))), ["visibility-covers-retries", "lease-fits"]);
+}
+
+#[test]
+fn an_arn_put_together_is_that_of_the_resource() {
+    let own_name = "VisibilityTimeout: 180\n      QueueName: !Join ['-', [!Ref AWS::StackName, orders]]";
+    let arn = "!Join ['', ['arn:', !Ref AWS::Partition, ':sqs:', !Ref AWS::Region, ':', !Ref AWS::AccountId, ':', \
+               !Ref AWS::StackName, '-orders']]";
+    let text = edited("VisibilityTimeout: 180", own_name).replace("!GetAtt Orders.Arn", arn);
+    assert_eq!(findings(&text), []);
+}
+
+#[test]
+fn a_number_that_cannot_be_told_is_not_taken_for_a_default() {
+    for (find, property) in [
+        ("VisibilityTimeout: 180", "Orders.VisibilityTimeout"),
+        ("maxReceiveCount: 10", "Orders.RedrivePolicy.maxReceiveCount"),
+        ("Timeout: 30", "Charge.Timeout"),
+        ("MaximumConcurrency: 10", "Mapping.ScalingConfig.MaximumConcurrency"),
+    ] {
+        let (name, _) = find.split_once(':').unwrap();
+        for unknown in ["{'Fn::ImportValue': x}", "{'Fn::FindInMap': [M, !Ref AWS::Region, n]}"] {
+            let text = edited(find, &format!("{name}: {unknown}"));
+            let error = deployment(&text, &BTreeMap::new()).unwrap_err();
+            assert!(error.to_string().starts_with(&format!("{property} is not a number")), "{error}");
+        }
+    }
+}

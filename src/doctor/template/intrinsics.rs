@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use serde_yaml_ng::Value as Yaml;
 
 use super::TemplateError;
-use crate::doctor::resource::{text, texts};
+use crate::doctor::resource::{items, text, texts};
 
 /// YAML as JSON, with the short tags in their long form: `!Ref x` is `{"Ref": "x"}`.
 pub(super) fn plain(yaml: Yaml) -> Value {
@@ -40,13 +40,14 @@ pub(super) fn section(template: &Value, name: &str) -> Map<String, Value> {
 pub(super) struct Resolver {
     parameters: BTreeMap<String, Value>,
     conditions: Map<String, Value>,
+    mappings: Map<String, Value>,
     resources: Map<String, Value>,
 }
 
 impl Resolver {
     pub(super) fn new(template: &Value, parameters: BTreeMap<String, Value>) -> Self {
         let (conditions, resources) = (section(template, "Conditions"), section(template, "Resources"));
-        Self { parameters, conditions, resources }
+        Self { parameters, conditions, mappings: section(template, "Mappings"), resources }
     }
 
     /// The resources by logical id, conditions decided and parameters put in.
@@ -70,6 +71,8 @@ impl Resolver {
                 Some(("Fn::GetAtt", argument)) => self.attribute(argument).map(Some),
                 Some(("Fn::Sub", argument)) => self.substitute(argument).map(Some),
                 Some(("Fn::If", argument)) => self.choose(argument),
+                Some(("Fn::FindInMap", argument)) => self.find_in_map(argument).map(Some),
+                Some(("Fn::Join", argument)) => self.join(argument).map(Some),
                 _ => self.resolve_entries(entries).map(|entries| Some(Value::Object(entries))),
             },
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(Some(value.clone())),
@@ -134,6 +137,31 @@ impl Resolver {
         Ok(Value::String(result))
     }
 
+    /// `!FindInMap`; it stays where the keys are known only when deployed, as the Region is.
+    fn find_in_map(&self, argument: &Value) -> Result<Value, TemplateError> {
+        let keys = self.resolve(argument)?;
+        let [map, first, second, ..] = items(keys.as_ref()) else {
+            return Err(TemplateError::Malformed("Fn::FindInMap"));
+        };
+        let entry = |map: &Value, key: &Value| map.get(text(key)).cloned();
+        let map = self.mappings.get(&text(map));
+        let found = map.and_then(|map| entry(map, first)).and_then(|map| entry(&map, second));
+        Ok(found.unwrap_or_else(|| json!({ "Fn::FindInMap": keys })))
+    }
+
+    /// `!Join`; it stays where a part is known only when deployed.
+    fn join(&self, argument: &Value) -> Result<Value, TemplateError> {
+        let argument = self.resolve(argument)?;
+        let [delimiter, parts] = items(argument.as_ref()) else {
+            return Err(TemplateError::Malformed("Fn::Join"));
+        };
+        let parts = texts_of_scalars(parts);
+        Ok(parts.map_or_else(
+            || json!({ "Fn::Join": argument }),
+            |parts| Value::String(parts.join(&text(delimiter))),
+        ))
+    }
+
     fn choose(&self, argument: &Value) -> Result<Option<Value>, TemplateError> {
         let Some([condition, yes, no]) = argument.as_array().map(Vec::as_slice) else {
             return Err(TemplateError::Malformed("Fn::If"));
@@ -170,6 +198,12 @@ impl Resolver {
             _ => Err(TemplateError::Malformed("a condition")),
         }
     }
+}
+
+/// The texts of a list in which nothing is left to resolve.
+fn texts_of_scalars(list: &Value) -> Option<Vec<String>> {
+    let is_scalar = |part: &Value| !part.is_object() && !part.is_array();
+    list.as_array().filter(|parts| parts.iter().all(is_scalar)).map(|parts| parts.iter().map(text).collect())
 }
 
 /// The function an object stands for: its only key.

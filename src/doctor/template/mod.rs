@@ -1,7 +1,10 @@
 //! Reads a [`Deployment`] from a SAM or `CloudFormation` template, as it would be deployed with given parameters.
 
+mod globals;
 mod intrinsics;
+mod numbers;
 mod parameters;
+mod written_arns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +31,9 @@ pub enum TemplateError {
     /// A function is used in a form that is not understood.
     #[error("{0} is not used as CloudFormation documents it")]
     Malformed(&'static str),
+    /// A property that the rules are about should be a number, and what is written there leads to none.
+    #[error("{0} is not a number, or one that is known only when deployed: write it, or make it a parameter")]
+    NoNumber(String),
     /// The template lacks what the rules are about.
     #[error("the template has no {0}")]
     Missing(&'static str),
@@ -47,19 +53,22 @@ pub struct Template {
 /// # Errors
 /// If the text cannot be read or a reference leads nowhere.
 pub fn read(text: &str, parameters: &BTreeMap<String, String>) -> Result<Template, TemplateError> {
-    let template = intrinsics::plain(serde_yaml_ng::from_str(text).map_err(TemplateError::Syntax)?);
+    let mut template = intrinsics::plain(serde_yaml_ng::from_str(text).map_err(TemplateError::Syntax)?);
+    globals::spread(&mut template);
     let values = parameters::values(&template, parameters)?;
     let mut refusals = parameters::not_allowed(&template, &values);
     let resolver = Resolver::new(&template, values);
     refusals.extend(parameters::assertions(&template, parameters, &resolver)?);
-    let resources = resolver.resources()?.into_iter().map(|(id, resource)| declared(id, &resource)).collect();
+    let mut resources: Vec<_> =
+        resolver.resources()?.into_iter().map(|(id, resource)| declared(id, &resource)).collect();
+    written_arns::unify(&mut resources);
     Ok(Template { resources, refusals })
 }
 
 /// The deployment of [`read`]'s resources.
 ///
 /// # Errors
-/// Those of [`read`], and if queue, mapping, function or table are missing.
+/// Those of [`read`] and of [`Template::deployment`].
 pub fn deployment(text: &str, parameters: &BTreeMap<String, String>) -> Result<Deployment, TemplateError> {
     read(text, parameters)?.deployment()
 }
@@ -68,7 +77,7 @@ impl Template {
     /// What the resources make together.
     ///
     /// # Errors
-    /// If queue, mapping, function or table are missing.
+    /// If queue, mapping, function or table are missing, or one of their numbers cannot be told.
     pub fn deployment(&self) -> Result<Deployment, TemplateError> {
         let deployment = super::deployment(&self.resources, &BTreeSet::new());
         let there = [
@@ -77,8 +86,11 @@ impl Template {
             (deployment.queue.is_absent(), "queue for its mapping"),
             (deployment.ledger.is_absent(), "table"),
         ];
-        match there.into_iter().find(|(missing, _)| *missing) {
-            Some((_, what)) => Err(TemplateError::Missing(what)),
+        if let Some((_, what)) = there.into_iter().find(|(missing, _)| *missing) {
+            return Err(TemplateError::Missing(what));
+        }
+        match numbers::unresolved(&self.resources, &deployment) {
+            Some(property) => Err(TemplateError::NoNumber(property)),
             None => Ok(deployment),
         }
     }
