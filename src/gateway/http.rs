@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Answer, GatewayError, GatewayErrorKind, IdempotencyKey, LookedUp, OneShotGateway, Receipt, Transport,
     secret::Credential,
-    transport::{read_object, retry_after},
+    transport::{is_page, read_object, retry_after},
 };
 use crate::{clock::Clock, decision::Code, order::Order};
 
@@ -110,6 +110,7 @@ impl HttpGateway {
         let code =
             || code.as_deref().map_or_else(|| Code::new(&format!("http_{}", status.as_u16())), Code::foreign);
         let kind = match status {
+            _ if is_page(response) => GatewayErrorKind::Unknown { server_error: false },
             StatusCode::PAYMENT_REQUIRED => GatewayErrorKind::Declined(code()),
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND => GatewayErrorKind::Rejected(code()),
             // What the draft says of a key that was used with another payload.
@@ -176,7 +177,7 @@ impl OneShotGateway for HttpGateway {
         let uri = with_order_id(&self.url, order)
             .ok_or_else(|| GatewayError::new(GatewayErrorKind::NotSent, "GATEWAY_URL takes no query"))?;
         let response = self.send(Method::GET, uri, None, Vec::new(), within).await?;
-        if response.status() == StatusCode::NOT_FOUND {
+        if response.status() == StatusCode::NOT_FOUND && !is_page(&response) {
             return Ok(LookedUp::Nothing);
         }
         let body = self.judge(&response)?;

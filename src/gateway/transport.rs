@@ -3,7 +3,7 @@
 use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
@@ -114,6 +114,18 @@ pub(super) fn read_object<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Opti
     // A struct would also be read from a list, member by member.
     let object = body.trim_ascii_start().starts_with(b"{");
     serde_json::from_slice(body).ok().filter(|_| object)
+}
+
+/// Whether a status that would end or hold an order came with a page, which an ingress or a proxy makes up and no
+/// provider: a missing route says nothing about an order.
+pub(super) fn is_page(response: &Response<Bytes>) -> bool {
+    let would_end = [
+        StatusCode::BAD_REQUEST,
+        StatusCode::PAYMENT_REQUIRED,
+        StatusCode::NOT_FOUND,
+        StatusCode::UNPROCESSABLE_ENTITY,
+    ];
+    would_end.contains(&response.status()) && response.body().trim_ascii_start().starts_with(b"<")
 }
 
 /// `Retry-After` in seconds or as a date, clamped to 1 s to 900 s.

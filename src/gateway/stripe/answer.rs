@@ -10,7 +10,7 @@ use crate::{
     decision::Code,
     gateway::{
         GatewayError, GatewayErrorKind, HandleStatus, Receipt, Sighting,
-        transport::{read_object, retry_after},
+        transport::{is_page, read_object, retry_after},
     },
     order::Order,
 };
@@ -63,10 +63,21 @@ struct ErrorBody {
     kind: Option<String>,
     code: Option<String>,
     decline_code: Option<String>,
+    message: Option<String>,
     payment_intent: Option<Box<IntentBody>>,
 }
 
+/// What Stripe writes where a setting is wrong and not an order: a key of the other mode, and a `GATEWAY_URL` with a
+/// path. Both have the code and type of an order's own fault, or none.
+const WRONG_SETTING: [&str; 2] = ["a similar object exists in", "Unrecognized request URL"];
+
 impl ErrorBody {
+    /// Whether Stripe's words are about a setting. The words are read and never kept.
+    fn is_about_a_setting(&self) -> bool {
+        let message = self.message.as_deref().unwrap_or_default();
+        WRONG_SETTING.iter().any(|words| message.contains(words))
+    }
+
     /// The most exact of the codes; never the message.
     fn code(&self) -> Option<Code> {
         self.decline_code.as_deref().or(self.code.as_deref()).or(self.kind.as_deref()).map(Code::foreign)
@@ -127,6 +138,7 @@ fn error(
     let named = body.as_ref().and_then(|body| body.code.as_deref()).unwrap_or_default();
     let proof = || code.clone().unwrap_or_else(|| Code::new(&format!("http_{}", status.as_u16())));
     let proves = match (status, kind, named) {
+        _ if is_page(response) => GatewayErrorKind::Unknown { server_error: false },
         (StatusCode::UNAUTHORIZED, ..) => GatewayErrorKind::AuthConfig { unauthenticated: true },
         (StatusCode::FORBIDDEN, ..) => GatewayErrorKind::AuthConfig { unauthenticated: false },
         (StatusCode::BAD_REQUEST, "idempotency_error", _) => GatewayErrorKind::KeyMismatch,
@@ -140,6 +152,11 @@ fn error(
             _,
             "livemode_mismatch" | "testmode_charges_only",
         ) => GatewayErrorKind::AuthConfig { unauthenticated: false },
+        (StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND, ..)
+            if body.as_ref().is_some_and(ErrorBody::is_about_a_setting) =>
+        {
+            GatewayErrorKind::AuthConfig { unauthenticated: false }
+        }
         (StatusCode::NOT_FOUND, ..) => GatewayErrorKind::NotFound,
         (StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY, ..) => {
             GatewayErrorKind::Rejected(proof())
@@ -182,7 +199,7 @@ fn sighting(body: IntentBody, order: &Order, request_id: Option<String>) -> Opti
         // Only manual capture gets there, which is never asked for: somebody else changed the intent.
         "requires_capture" => HandleStatus::Processing,
         "canceled" => match body.cancellation_reason.as_deref() {
-            Some("automatic") => HandleStatus::Expired,
+            Some("automatic" | "expired") => HandleStatus::Expired,
             Some("abandoned") => HandleStatus::Sealed(
                 body.last_payment_error
                     .as_ref()
