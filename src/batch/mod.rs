@@ -271,7 +271,8 @@ fn copy_for_dlq(record: &Record, body: &str, reason: &PoisonReason) -> Outgoing 
         group: record.group.clone(),
         // Not the producer's: within five minutes the dead-letter queue would swallow another message with the same
         // one, and the send would look like a success.
-        deduplication_id: record.group.as_ref().and(record.message_id.as_ref()).map(ToString::to_string),
+        // And none on a standard queue, which may have groups and refuses the id.
+        deduplication_id: record.message_id.as_ref().filter(|_| record.is_fifo()).map(ToString::to_string),
         delay: Duration::ZERO,
     }
 }

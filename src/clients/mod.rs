@@ -1,6 +1,5 @@
 //! The AWS clients, built once at start.
 
-#[cfg(feature = "cli")]
 use std::time::Duration;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig, environment::EnvironmentVariableCredentialsProvider};
@@ -195,7 +194,15 @@ impl Clients {
 
     /// How to read a secret from Secrets Manager, by ARN or name.
     pub fn secret(&self, id: &str) -> Fetch {
-        let (client, id) = (aws_sdk_secretsmanager::Client::new(&self.sdk), id.to_owned());
+        use aws_sdk_secretsmanager::config::{Builder, timeout::TimeoutConfig};
+        // An order waits for it after a 401: without a bound it would wait until its deadline and stay in doubt.
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(Duration::from_secs(1))
+            .operation_attempt_timeout(Duration::from_secs(2))
+            .operation_timeout(Duration::from_secs(5))
+            .build();
+        let config = Builder::from(&self.sdk).timeout_config(timeouts).build();
+        let (client, id) = (aws_sdk_secretsmanager::Client::from_conf(config), id.to_owned());
         Box::new(move || {
             let call = client.get_secret_value().secret_id(&id);
             Box::pin(async move {
