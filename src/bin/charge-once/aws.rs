@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
+
 use charge_once::{
     clients::{Choice, Clients, LoadError},
     config::ProcessEnvironment,
@@ -54,7 +56,7 @@ pub(crate) async fn ready(clients: &Clients) -> Result<(), LoadError> {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TableArg {
     /// The ledger's table
-    #[arg(long, env = "LEDGER_TABLE", value_name = "NAME")]
+    #[arg(long, env = "LEDGER_TABLE", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) table: String,
 }
 

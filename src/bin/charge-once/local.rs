@@ -37,7 +37,7 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   charge-once local                                 all sample events
-  charge-once local order.json --twice              a redelivery charges nothing
+  charge-once local event.json --twice              a redelivery charges nothing
   charge-once local --faults reset-after-charge=50%,decline=10%
   charge-once local --serve                         aws lambda invoke, cargo lambda invoke
   charge-once local --queue 2000 --faults mixed --duplicates 5% --poison 1% --kill-every 2s

@@ -14,6 +14,8 @@ pub struct QueueFacts {
     pub visible: u64,
     /// Messages that are hidden because somebody received them.
     pub in_flight: u64,
+    /// Whether messages that are received too often leave it for another queue, as from one that is worked on.
+    pub has_dead_letter_queue: bool,
 }
 
 /// A move task of SQS.
@@ -54,6 +56,7 @@ impl SqsQueue {
             arn: attributes.get(&QueueAttributeName::QueueArn).cloned().unwrap_or_default(),
             visible: number(QueueAttributeName::ApproximateNumberOfMessages),
             in_flight: number(QueueAttributeName::ApproximateNumberOfMessagesNotVisible),
+            has_dead_letter_queue: attributes.contains_key(&QueueAttributeName::RedrivePolicy),
         })
     }
 

@@ -142,6 +142,17 @@ async fn the_reason_of_an_earlier_death_is_not_that_of_this_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_queue_that_is_worked_on_is_not_discarded_from() {
+    let bench = Bench::start().await;
+    let message = Outgoing { body: order("o-1"), ..Outgoing::default() };
+    bench.sqs.queues().send_one("orders", message).unwrap();
+    let orders = bench.sqs.queue_url("orders");
+    let output = bench.run(&["dlq", "discard", "--dlq-url", &orders, "--filter", "*", "--confirm"]).await;
+    assert_eq!((output.status.code(), bench.depth("orders")), (Some(1), 1));
+    assert!(text(&output.stderr).contains("worked on"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_dead_letter_queue_is_not_redriven_into_itself() {
     let bench = Bench::start().await;
     bench.bury(&order("o-1"), None);
