@@ -153,6 +153,13 @@ pub struct TextAttribute {
     pub value: String,
 }
 
+impl TextAttribute {
+    /// An attribute of the type `String`.
+    pub fn string(name: &str, value: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), data_type: "String".to_owned(), value: value.into() }
+    }
+}
+
 /// The attribute in which a copy of a message says when the message itself reached SQS, in epoch milliseconds.
 pub const ORIGINAL_SENT_AT: &str = "original_sent_at";
 

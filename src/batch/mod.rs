@@ -253,8 +253,7 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
 }
 
 fn copy_for_dlq(record: &Record, body: &str, reason: &PoisonReason) -> Outgoing {
-    let ours =
-        |name: &str, value: String| TextAttribute { name: name.into(), data_type: "String".into(), value };
+    let ours = |name: &str, value: String| TextAttribute::string(name, value);
     let mut attributes = vec![ours("reason", reason.to_string())];
     attributes.extend(record.message_id.as_ref().map(|id| ours("original_message_id", id.to_string())));
     attributes

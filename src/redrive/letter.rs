@@ -15,6 +15,8 @@ use crate::{
 
 /// The attribute in which the function says why it gave a message up.
 pub(super) const REASON: &str = "reason";
+/// Where SQS says that a message came from which it moved itself.
+pub(super) const SOURCE: &str = "DeadLetterQueueSourceArn";
 /// The reason of a message that only points to its order: these tools do not read S3.
 pub(super) const IN_S3: &str = "IN_S3";
 
@@ -146,7 +148,7 @@ impl DeadLetter {
             Err(code) => Self::without_order(&message.body, code, ledger).await?,
         };
         // What SQS moved itself it says nothing about: the attribute is of an earlier death, or the producer's own.
-        let by_sqs = message.system.contains_key("DeadLetterQueueSourceArn");
+        let by_sqs = message.system.contains_key(SOURCE);
         let written = message.attributes.iter().find(|attribute| attribute.name == REASON && !by_sqs);
         let reason = written.map_or_else(|| standing.reason(), |attribute| attribute.value.clone());
         let number = |name: &str| message.system.get(name).and_then(|text| text.parse::<i64>().ok());

@@ -4,7 +4,10 @@
 //! What was sent and not yet deleted is met again by the next run, which asks the ledger again; by then it is
 //! usually PAID and stays. If it is not, a second copy is a duplicate delivery, which charges nothing.
 
-use super::{DeadLetter, Edit, Filter, NotEdited, Pace, Standing, Undertaker, Walk, WalkError, outgoing};
+use super::{
+    DeadLetter, Edit, Filter, NotEdited, Pace, Standing, Undertaker, Walk, WalkError, letter::SOURCE,
+    outgoing,
+};
 use crate::{ledger::Ledger, queue::Queue, record::QueueArn};
 
 /// What to move, and where to.
@@ -258,7 +261,7 @@ impl Plan {
 
     /// Where the letter goes. Only SQS's own move writes down where a message came from.
     pub(super) fn destination(&self, letter: &DeadLetter) -> Option<String> {
-        let source = || letter.message.system.get("DeadLetterQueueSourceArn");
+        let source = || letter.message.system.get(SOURCE);
         self.to.clone().or_else(|| QueueArn::parse(source()?)?.url()).or_else(|| self.otherwise.clone())
     }
 }

@@ -24,11 +24,6 @@ const ORIGINAL_MESSAGE_ID: &str = "original_message_id";
 /// that it is not taken for the reason of the next one.
 pub(super) fn outgoing(letter: &DeadLetter, url: &str) -> Outgoing {
     let message = &letter.message;
-    let text = |name: &str, value: &str| TextAttribute {
-        name: name.to_owned(),
-        data_type: "String".to_owned(),
-        value: value.to_owned(),
-    };
     let mut attributes: Vec<TextAttribute> = message
         .attributes
         .iter()
@@ -43,10 +38,13 @@ pub(super) fn outgoing(letter: &DeadLetter, url: &str) -> Outgoing {
         message.system.get("SentTimestamp").filter(|_| lacks(&attributes, ORIGINAL_SENT_AT))
     {
         attributes.truncate(MAX_ATTRIBUTES.saturating_sub(1));
-        attributes.push(text(ORIGINAL_SENT_AT, sent_at));
+        attributes.push(TextAttribute::string(ORIGINAL_SENT_AT, sent_at));
     }
     let mut bytes = message.body.len().saturating_add(attributes.iter().map(bytes_of).sum());
-    for added in [text(ORIGINAL_MESSAGE_ID, message.id.as_str()), text(REDRIVE_REASON, &letter.reason)] {
+    for added in [
+        TextAttribute::string(ORIGINAL_MESSAGE_ID, message.id.as_str()),
+        TextAttribute::string(REDRIVE_REASON, &letter.reason),
+    ] {
         let fits =
             attributes.len() < MAX_ATTRIBUTES && bytes.saturating_add(bytes_of(&added)) <= MAX_BATCH_BYTES;
         if fits && !added.value.is_empty() && lacks(&attributes, &added.name) {

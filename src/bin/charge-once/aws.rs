@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use clap::builder::NonEmptyStringValueParser;
-
 use charge_once::{
     clients::{Choice, Clients, LoadError},
     config::ProcessEnvironment,
 };
+use clap::builder::NonEmptyStringValueParser;
 
 /// Which account, Region and endpoint; what is not given is found as AWS tools find it
 #[derive(Clone, Debug, clap::Args)]
