@@ -6,10 +6,16 @@
 
 use std::{future::Future, time::Duration};
 
-use crate::{clock::Timestamp, decision::Decision, order::Order, record::MessageId};
+use crate::{
+    clock::Timestamp,
+    decision::Decision,
+    order::{Order, OrderId},
+    record::MessageId,
+};
 
 mod desk;
 mod one_shot;
+mod phase;
 mod sweep;
 mod tenure;
 mod two_phase;
@@ -52,6 +58,8 @@ pub struct Outcome {
 /// What was seen while one order was worked on.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
+    /// The order that a body names which is no valid one.
+    pub named: Option<OrderId>,
     /// How many owners the record has had.
     pub fence: Option<u64>,
     /// The provider's handle of the order, two-phase only.

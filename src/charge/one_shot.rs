@@ -164,8 +164,11 @@ impl<L: Ledger, G: OneShotGateway> OneShotCharge<L, G> {
     }
 
     async fn out_of_time(&self, work: &mut Work<'_>, lease: Lease, doubt: bool) -> Decision {
-        let left = if doubt { Left::Doubt } else { Left::NothingSent };
-        self.desk.release(work, lease, left, RetryReason::Unfinished, RetryAfter::Immediately).await
+        let (left, after) = match doubt {
+            true => (Left::Doubt, RetryAfter::Backoff),
+            false => (Left::NothingSent, RetryAfter::Immediately),
+        };
+        self.desk.release(work, lease, left, RetryReason::Unfinished, after).await
     }
 
     /// The key is worth nothing any more: only what the provider finds settles the order.

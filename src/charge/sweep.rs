@@ -10,8 +10,8 @@ use super::{
     Delivery, LookUp, OneShotCharge, Outcome, TwoPhaseCharge,
     desk::Work,
     one_shot::Doubted,
+    phase::{Armed, Commit, Phase},
     tenure::Tenure,
-    two_phase::{Armed, Commit, Phase},
 };
 use crate::{
     clock::Timestamp,

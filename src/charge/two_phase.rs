@@ -4,11 +4,10 @@
 //! keys, leases or clocks; they only save work. The step walks through [`Phase`]s until one ends it; a crash
 //! between any two leaves a record from which the next delivery goes on.
 
-use std::time::Duration;
-
 use super::{
     Delivery, Desk, Outcome, Step,
     desk::{Resends, Work},
+    phase::{Armed, Commit, Phase, SETTLING_PAUSE},
     tenure::Tenure,
 };
 use crate::{
@@ -21,10 +20,6 @@ use crate::{
     order::Order,
 };
 
-/// After a server error on commit, or an unexplained charge on a handle, the provider may still be rolling its own
-/// work forward.
-const SETTLING_PAUSE: Duration = Duration::from_secs(60);
-
 /// The step for two-phase providers.
 #[derive(Debug)]
 pub struct TwoPhaseCharge<L, G> {
@@ -32,43 +27,6 @@ pub struct TwoPhaseCharge<L, G> {
     pub desk: Desk<L>,
     /// The provider.
     pub gateway: G,
-}
-
-/// A lease on a record that stores a handle.
-pub(super) struct Armed {
-    pub(super) lease: Lease,
-    pub(super) handle: String,
-}
-
-/// What is done next.
-pub(super) enum Phase {
-    /// Make a handle and store it, in the place of `expired` if there is one.
-    Prepare { lease: Lease, expired: Option<String> },
-    /// Charge the handle.
-    Commit(Armed, Commit),
-    /// Ask how the handle stands, because the commit before did not say.
-    Inspect(Armed, Commit),
-    /// Act on how the handle stands.
-    Settle(Armed, Sighting, Commit),
-    /// Make sure that the declined handle is never charged.
-    Seal(Armed, Code),
-    /// Done.
-    End(Decision),
-}
-
-/// What this delivery has committed so far.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) enum Commit {
-    /// Nothing.
-    None,
-    /// Once, without a clear answer.
-    Once,
-    /// Twice, without a clear answer.
-    Twice,
-    /// And the provider answered with a server error.
-    ServerError,
-    /// And the provider refused to charge this handle.
-    Rejected(Code),
 }
 
 impl<L: Ledger, G: TwoPhaseGateway> Step for TwoPhaseCharge<L, G> {
@@ -239,7 +197,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
 
     pub(super) async fn inspect(&self, work: &mut Work<'_>, armed: Armed, commit: Commit) -> Phase {
         let Some(within) = self.desk.budget(work) else {
-            return Phase::End(self.out_of_time(work, armed.lease).await);
+            return Phase::End(commit.paused(self.out_of_time(work, armed.lease).await));
         };
         let seen = self.desk.asked(work, self.gateway.inspect(work.order, &armed.handle, within)).await;
         match seen {
@@ -247,7 +205,7 @@ impl<L: Ledger, G: TwoPhaseGateway> TwoPhaseCharge<L, G> {
             Err(error) if error.kind == GatewayErrorKind::NotFound => {
                 Phase::End(self.desk.hold(work, armed.lease, "HANDLE_NOT_FOUND").await)
             }
-            Err(error) => Phase::End(self.give_back(work, armed.lease, &error).await),
+            Err(error) => Phase::End(commit.paused(self.give_back(work, armed.lease, &error).await)),
         }
     }
 

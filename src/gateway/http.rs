@@ -17,11 +17,12 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use super::{
     Answer, GatewayError, GatewayErrorKind, IdempotencyKey, LookedUp, OneShotGateway, Receipt, Transport,
     secret::Credential,
-    transport::{is_page, read_object, retry_after},
+    transport::{is_not_the_providers, read_object, retry_after},
 };
 use crate::{clock::Clock, decision::Code, order::Order};
 
@@ -83,9 +84,10 @@ impl HttpGateway {
             source: Some(Box::new(error)),
             ..GatewayError::new(GatewayErrorKind::NotSent, "the request could not be built")
         })?;
+        let begun = Instant::now();
         let response = self.transport.send(request, within).await?;
         if response.status() == StatusCode::UNAUTHORIZED {
-            self.credential.refused().await;
+            self.credential.refused(within.saturating_sub(begun.elapsed())).await;
         }
         Ok(response)
     }
@@ -110,7 +112,7 @@ impl HttpGateway {
         let code =
             || code.as_deref().map_or_else(|| Code::new(&format!("http_{}", status.as_u16())), Code::foreign);
         let kind = match status {
-            _ if is_page(response) => GatewayErrorKind::Unknown { server_error: false },
+            _ if is_not_the_providers(response) => GatewayErrorKind::Unknown { server_error: false },
             StatusCode::PAYMENT_REQUIRED => GatewayErrorKind::Declined(code()),
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND => GatewayErrorKind::Rejected(code()),
             // What the draft says of a key that was used with another payload.
@@ -177,7 +179,7 @@ impl OneShotGateway for HttpGateway {
         let uri = with_order_id(&self.url, order)
             .ok_or_else(|| GatewayError::new(GatewayErrorKind::NotSent, "GATEWAY_URL takes no query"))?;
         let response = self.send(Method::GET, uri, None, Vec::new(), within).await?;
-        if response.status() == StatusCode::NOT_FOUND && !is_page(&response) {
+        if response.status() == StatusCode::NOT_FOUND && !is_not_the_providers(&response) {
             return Ok(LookedUp::Nothing);
         }
         let body = self.judge(&response)?;
@@ -262,7 +264,25 @@ mod tests {
             (503, GatewayErrorKind::Unknown { server_error: true }),
         ];
         for (status, kind) in cases {
-            assert_eq!(charge(answering(status, None, "no JSON")).await.unwrap_err().kind, kind, "{status}");
+            for body in ["", r#"{"error":"in words"}"#] {
+                assert_eq!(charge(answering(status, None, body)).await.unwrap_err().kind, kind, "{status}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_stands_before_the_provider_ends_no_order() {
+        let texts = ["404 page not found", "default backend - 404", "<html>", "[]", r#""Bad Request""#];
+        for (status, body) in [400, 402, 404, 422].into_iter().flat_map(|it| texts.map(|text| (it, text))) {
+            let error = charge(answering(status, None, body)).await.unwrap_err();
+            assert_eq!(error.kind, GatewayErrorKind::Unknown { server_error: false }, "{status} {body}");
+        }
+        let no_route = r#"{"message":"Not Found"}"#;
+        let error = charge(answering(404, None, no_route)).await.unwrap_err();
+        assert_eq!(error.kind, GatewayErrorKind::Unknown { server_error: false });
+        for body in texts.into_iter().chain([no_route]) {
+            let found = answering(404, None, body).find(&order(1), Duration::from_secs(1)).await;
+            assert_eq!(found.unwrap_err().kind, GatewayErrorKind::Unknown { server_error: false }, "{body}");
         }
     }
 

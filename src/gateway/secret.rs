@@ -108,8 +108,10 @@ impl Credential {
         self.current.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.bearer()
     }
 
-    /// The provider refused the credential: it may have been rotated. Reads it again, at most every five minutes.
-    pub(super) async fn refused(&self) {
+    /// The provider refused the credential: it may have been rotated. Reads it again, at most every five minutes and
+    /// `within` what is left, because the order that met the refusal still has to be put on record. What is cut short
+    /// does not count.
+    pub(super) async fn refused(&self, within: Duration) {
         let Some(fetch) = &self.fetch else { return };
         {
             let mut renewed_at = self.renewed_at.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,11 +121,12 @@ impl Credential {
             }
             *renewed_at = Some(now);
         }
-        match fetch().await {
-            Ok(secret) => *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(secret),
-            Err(error) => {
-                tracing::error!(error = %ErrorChain(&*error), "the gateway secret could not be read again")
+        match tokio::time::timeout(within, fetch()).await {
+            Ok(Ok(secret)) => *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(secret),
+            Ok(Err(error)) => {
+                tracing::error!(error = %ErrorChain(&*error), "the gateway secret could not be read again");
             }
+            Err(_elapsed) => *self.renewed_at.lock().unwrap_or_else(PoisonError::into_inner) = None,
         }
     }
 }
@@ -172,8 +175,25 @@ mod tests {
         let credential = Credential::renewable(Secret::new("old").unwrap(), fetch, clock);
         for (at, expected) in [(0, "Bearer new-0"), (299_000, "Bearer new-0"), (300_000, "Bearer new-1")] {
             now.store(at, Ordering::Relaxed);
-            credential.refused().await;
+            credential.refused(RENEW_EVERY).await;
             assert_eq!(credential.bearer().unwrap(), expected);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reading_again_takes_no_longer_than_is_left() {
+        let slow: Fetch = Box::new(|| {
+            Box::pin(async {
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                Ok(Secret::new("new")?)
+            })
+        });
+        let clock = Clock::from_fn(|| Timestamp::from_millis(0));
+        let credential = Credential::renewable(Secret::new("old").unwrap(), slow, clock);
+        credential.refused(Duration::from_secs(1)).await;
+        assert_eq!(credential.bearer().unwrap(), "Bearer old");
+        // The read that was cut short does not stand in the way of the next one.
+        credential.refused(Duration::from_secs(6)).await;
+        assert_eq!(credential.bearer().unwrap(), "Bearer new");
     }
 }

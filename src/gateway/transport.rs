@@ -116,16 +116,27 @@ pub(super) fn read_object<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Opti
     serde_json::from_slice(body).ok().filter(|_| object)
 }
 
-/// Whether a status that would end or hold an order came with a page, which an ingress or a proxy makes up and no
-/// provider: a missing route says nothing about an order.
-pub(super) fn is_page(response: &Response<Bytes>) -> bool {
+/// Whether a status that would end or hold an order came from something in front of the provider, which says nothing
+/// about an order: with a page or a text, as ingresses and proxies write them, or with what API Gateway says of a route
+/// that it does not have. A provider answers in JSON, or with the status alone.
+pub(super) fn is_not_the_providers(response: &Response<Bytes>) -> bool {
     let would_end = [
         StatusCode::BAD_REQUEST,
         StatusCode::PAYMENT_REQUIRED,
         StatusCode::NOT_FOUND,
         StatusCode::UNPROCESSABLE_ENTITY,
     ];
-    would_end.contains(&response.status()) && response.body().trim_ascii_start().starts_with(b"<")
+    let body = response.body();
+    if !would_end.contains(&response.status()) || body.trim_ascii().is_empty() {
+        return false;
+    }
+    match read_object::<serde_json::Map<String, serde_json::Value>>(body) {
+        None => true,
+        Some(fields) => {
+            let no_route = fields.len() == 1 && fields.contains_key("message");
+            no_route && response.status() == StatusCode::NOT_FOUND
+        }
+    }
 }
 
 /// `Retry-After` in seconds or as a date, clamped to 1 s to 900 s.

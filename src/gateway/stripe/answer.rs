@@ -10,7 +10,7 @@ use crate::{
     decision::Code,
     gateway::{
         GatewayError, GatewayErrorKind, HandleStatus, Receipt, Sighting,
-        transport::{is_page, read_object, retry_after},
+        transport::{is_not_the_providers, read_object, retry_after},
     },
     order::Order,
 };
@@ -138,7 +138,7 @@ fn error(
     let named = body.as_ref().and_then(|body| body.code.as_deref()).unwrap_or_default();
     let proof = || code.clone().unwrap_or_else(|| Code::new(&format!("http_{}", status.as_u16())));
     let proves = match (status, kind, named) {
-        _ if is_page(response) => GatewayErrorKind::Unknown { server_error: false },
+        _ if is_not_the_providers(response) => GatewayErrorKind::Unknown { server_error: false },
         (StatusCode::UNAUTHORIZED, ..) => GatewayErrorKind::AuthConfig { unauthenticated: true },
         (StatusCode::FORBIDDEN, ..) => GatewayErrorKind::AuthConfig { unauthenticated: false },
         (StatusCode::BAD_REQUEST, "idempotency_error", _) => GatewayErrorKind::KeyMismatch,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderName, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
+use tokio::time::Instant;
 
 use super::{
     GatewayError, GatewayErrorKind, IdempotencyKey, Sighting, Transport, TwoPhaseGateway, secret::Credential,
@@ -91,15 +92,16 @@ impl StripeGateway {
             request = request.header(header::AUTHORIZATION, bearer);
         }
         let request = request.body(Full::from(call.form)).map_err(|error| unbuilt(error.into()))?;
+        let begun = Instant::now();
         if mode(&self.credential) != Some(self.mode) {
             // It is not what the records name, and may have been put there by mistake.
-            self.credential.refused().await;
+            self.credential.refused(within.saturating_sub(begun.elapsed())).await;
             let kind = GatewayErrorKind::AuthConfig { unauthenticated: true };
             return Err(GatewayError::new(kind, "the key that was read again is of another mode"));
         }
         let response: Response<Bytes> = self.transport.send(request, within).await?;
         if response.status() == StatusCode::UNAUTHORIZED {
-            self.credential.refused().await;
+            self.credential.refused(within.saturating_sub(begun.elapsed())).await;
         }
         answer::read(&response, order, call.handle, self.clock.now())
     }

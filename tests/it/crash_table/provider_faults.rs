@@ -37,6 +37,20 @@ async fn a_sticky_500_wedges_nothing() {
     }
 }
 
+/// After a server error nobody commits for a minute, also if the provider does not say how the handle stands.
+#[tokio::test]
+async fn a_500_on_the_commit_is_waited_out_whatever_the_question_after_it_brings() {
+    for inspect in [500, 503, 429] {
+        let script = Script::of([
+            Rule::always(Effect::status(500)).on(Operation::Confirm),
+            Rule::always(Effect::status(inspect)).on(Operation::Retrieve),
+        ]);
+        let shop = Shop::two_phase("pm_card_visa", script).await;
+        let Decision::Retry { after, .. } = shop.work(shop.ledger()).await.decision else { panic!() };
+        assert_eq!(after, RetryAfter::NotBefore(Duration::from_secs(60)), "{inspect}");
+    }
+}
+
 /// A request that the provider refuses for what it says is not repeated for ever.
 #[tokio::test]
 async fn a_commit_that_is_refused_is_sealed_and_given_up() {
