@@ -1,6 +1,8 @@
 //! A queue with a dead-letter queue beside a running [`Stack`], and the variables by which every command finds them:
 //! what is done to a deployed stack in an emergency can be tried here first.
 
+use std::{collections::BTreeMap, time::Duration};
+
 use crate::{
     local::stack::{DEAD_LETTER_QUEUES, Stack},
     queue::memory::{MemoryQueues, QueueSettings, RedrivePolicy, SqsError},
@@ -8,10 +10,14 @@ use crate::{
 
 /// The name of the queue, as in a rehearsal.
 const QUEUE: &str = "orders";
-/// As often as `template.yaml` advises at least; poison, which comes back at once, is dead within seconds.
+/// Poison, which comes back at once, is dead within seconds.
 const MAX_RECEIVE_COUNT: u32 = 5;
+const VISIBILITY: Duration = Duration::from_secs(180);
+/// 14 days.
+const DLQ_RETENTION: &str = "1209600";
 
-/// Makes the queue. Nobody consumes it: that is the worker's part, or a person's.
+/// Makes the queue, set as `charge-once queue create` would. Nobody consumes it: that is the worker's part, or a
+/// person's.
 ///
 /// The answer is the variables for `charge-once worker`, `queue`, `dlq` and `ledger`, in the order in which one says
 /// them.
@@ -24,7 +30,11 @@ pub fn open(stack: &Stack) -> Result<Vec<(String, String)>, SqsError> {
         dead_letter_queue: MemoryQueues::arn(dead_letter_queue),
         max_receive_count: MAX_RECEIVE_COUNT,
     };
-    stack.queues().create(QUEUE, QueueSettings { redrive: Some(redrive), ..QueueSettings::standard() })?;
+    let retention = BTreeMap::from([("MessageRetentionPeriod".to_owned(), DLQ_RETENTION.to_owned())]);
+    stack.queues().set_attributes(dead_letter_queue, &retention)?;
+    let settings =
+        QueueSettings { visibility: VISIBILITY, redrive: Some(redrive), ..QueueSettings::standard() };
+    stack.queues().create(QUEUE, settings)?;
     let of_the_function = stack.environment().iter().filter(|(name, _)| !name.starts_with("AWS_LAMBDA_"));
     let mut variables: Vec<_> = of_the_function.map(|(name, value)| (name.clone(), value.clone())).collect();
     variables.extend([

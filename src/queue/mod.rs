@@ -31,10 +31,12 @@ pub struct EntryError {
 
 /// A call to the queue failed as a whole; nothing is known of its entries.
 #[derive(Debug, thiserror::Error)]
-#[error("the queue call {operation} failed")]
+#[error("the queue call {operation} failed for {queue}")]
 pub struct QueueError {
     /// The call, such as `ReceiveMessage`.
     pub operation: &'static str,
+    /// The queue, as the caller named it: its URL, or where a call takes that its ARN.
+    pub queue: String,
     /// The queue's error code, such as `QueueDoesNotExist`; `None` if the queue did not answer.
     pub code: Option<String>,
     /// What went wrong.

@@ -98,17 +98,17 @@ impl Queue for SqsQueue {
             .set_visibility_timeout(receive.visibility.map(whole_seconds))
             .message_system_attribute_names(MessageSystemAttributeName::All)
             .message_attribute_names("All");
-        let answer = Box::pin(call.send()).await.map_err(|error| failed("ReceiveMessage", error))?;
+        let answer = Box::pin(call.send()).await.map_err(|error| failed("ReceiveMessage", url, error))?;
         Ok(answer.messages.unwrap_or_default().into_iter().filter_map(message).collect())
     }
 
     async fn delete(&self, url: &str, handles: &[ReceiptHandle]) -> Result<Vec<EntryResult>, QueueError> {
         const OPERATION: &str = "DeleteMessageBatch";
-        let entries = entries(OPERATION, handles, |id, handle| {
+        let entries = entries(OPERATION, url, handles, |id, handle| {
             DeleteMessageBatchRequestEntry::builder().id(id).receipt_handle(handle.as_str()).build()
         })?;
         let call = self.client.delete_message_batch().queue_url(url).set_entries(Some(entries));
-        let answer = Box::pin(call.send()).await.map_err(|error| failed(OPERATION, error))?;
+        let answer = Box::pin(call.send()).await.map_err(|error| failed(OPERATION, url, error))?;
         let done = answer.successful.into_iter().map(|entry| (entry.id, ()));
         Ok(in_order(handles.len(), done, answer.failed))
     }
@@ -119,7 +119,7 @@ impl Queue for SqsQueue {
         changes: &[VisibilityChange],
     ) -> Result<Vec<EntryResult>, QueueError> {
         const OPERATION: &str = "ChangeMessageVisibilityBatch";
-        let entries = entries(OPERATION, changes, |id, change| {
+        let entries = entries(OPERATION, url, changes, |id, change| {
             ChangeMessageVisibilityBatchRequestEntry::builder()
                 .id(id)
                 .receipt_handle(change.receipt_handle.as_str())
@@ -127,7 +127,7 @@ impl Queue for SqsQueue {
                 .build()
         })?;
         let call = self.client.change_message_visibility_batch().queue_url(url).set_entries(Some(entries));
-        let answer = Box::pin(call.send()).await.map_err(|error| failed(OPERATION, error))?;
+        let answer = Box::pin(call.send()).await.map_err(|error| failed(OPERATION, url, error))?;
         let done = answer.successful.into_iter().map(|entry| (entry.id, ()));
         Ok(in_order(changes.len(), done, answer.failed))
     }
@@ -138,9 +138,9 @@ impl Queue for SqsQueue {
         messages: &[Outgoing],
     ) -> Result<Vec<EntryResult<MessageId>>, QueueError> {
         const OPERATION: &str = "SendMessageBatch";
-        let entries = entries(OPERATION, messages, outgoing)?;
+        let entries = entries(OPERATION, url, messages, outgoing)?;
         let call = self.client.send_message_batch().queue_url(url).set_entries(Some(entries));
-        let answer = Box::pin(call.send()).await.map_err(|error| failed(OPERATION, error))?;
+        let answer = Box::pin(call.send()).await.map_err(|error| failed(OPERATION, url, error))?;
         let done = answer
             .successful
             .into_iter()
@@ -152,6 +152,7 @@ impl Queue for SqsQueue {
 /// Builds the entries of a batch call, each named by its place.
 fn entries<T, E>(
     operation: &'static str,
+    url: &str,
     items: &[T],
     build: impl Fn(String, &T) -> Result<E, BuildError>,
 ) -> Result<Vec<E>, QueueError> {
@@ -160,7 +161,7 @@ fn entries<T, E>(
         .enumerate()
         .map(|(place, item)| build(place.to_string(), item))
         .collect::<Result<_, _>>()
-        .map_err(|error| QueueError { operation, code: None, source: error.into() })
+        .map_err(|error| QueueError { operation, queue: url.to_owned(), code: None, source: error.into() })
 }
 
 fn outgoing(id: String, message: &Outgoing) -> Result<SendMessageBatchRequestEntry, BuildError> {
@@ -229,12 +230,13 @@ fn in_order<T>(
         .collect()
 }
 
-fn failed<E, R>(operation: &'static str, error: SdkError<E, R>) -> QueueError
+fn failed<E, R>(operation: &'static str, queue: &str, error: SdkError<E, R>) -> QueueError
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     R: fmt::Debug + Send + Sync + 'static,
 {
-    QueueError { operation, code: error.code().map(api_name), source: Box::new(error) }
+    let code = error.code().map(api_name);
+    QueueError { operation, queue: queue.to_owned(), code, source: Box::new(error) }
 }
 
 /// The error's name in the API. The client reports the name of the older query protocol, which SQS sends along.

@@ -1,6 +1,6 @@
 //! Deletes chosen letters; refuses those whose orders are not settled.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::ControlFlow};
 
 use super::{DeadLetter, Filter, Standing, Undertaker, Walk, WalkError, letter::IN_S3};
 use crate::{ledger::Ledger, queue::Queue, record::MessageId};
@@ -36,16 +36,19 @@ pub struct Discarded {
 }
 
 impl<Q: Queue, L: Ledger> Discard<'_, Q, L> {
-    /// Walks through the queue once; `seen` is called as it goes on.
+    /// Walks through the queue once; `seen` is called as it goes on, between two batches, and tells whether it may.
     ///
     /// The first part of the answer is what was done, also before an error: the queue or the ledger did not answer.
-    pub async fn run(&self, mut seen: impl FnMut(&Discarded)) -> (Discarded, Result<(), WalkError>) {
+    pub async fn run(
+        &self,
+        mut seen: impl FnMut(&Discarded) -> ControlFlow<()>,
+    ) -> (Discarded, Result<(), WalkError>) {
         let mut walk = self.from.walk();
         let mut done = Discarded::default();
         let result = loop {
             match self.step(&mut walk, &mut done).await {
-                Ok(true) => seen(&done),
-                Ok(false) => break Ok(()),
+                Ok(true) if seen(&done).is_continue() => {}
+                Ok(_) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };

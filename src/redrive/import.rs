@@ -1,5 +1,7 @@
 //! Sends exported messages to a queue, after asking the ledger about each.
 
+use std::ops::ControlFlow;
+
 use super::{DeadLetter, Fate, Moved, Pace, Plan, WalkError, outgoing};
 use crate::{
     clock::Clock,
@@ -26,22 +28,24 @@ pub struct Import<'a, Q, L> {
 }
 
 impl<Q: Queue, L: Ledger> Import<'_, Q, L> {
-    /// Sends the messages in their order; `seen` is called as it goes on. Run twice it sends twice, save those
-    /// whose orders are paid by then.
+    /// Sends the messages in their order; `seen` is called as it goes on, between two messages, and tells whether it may.
+    /// Run twice it sends twice, save those whose orders are paid by then.
     ///
     /// The first part of the answer is what was done, also before an error: the queue or the ledger did not answer.
     pub async fn run(
         &self,
         messages: Vec<Message>,
         mut pace: Pace,
-        mut seen: impl FnMut(&Moved),
+        mut seen: impl FnMut(&Moved) -> ControlFlow<()>,
     ) -> (Moved, Result<(), WalkError>) {
         let mut moved = Moved::default();
         for message in messages {
             if let Err(error) = self.send(message, &mut pace, &mut moved).await {
                 return (moved, Err(error));
             }
-            seen(&moved);
+            if seen(&moved).is_break() {
+                break;
+            }
         }
         (moved, Ok(()))
     }
@@ -52,12 +56,17 @@ impl<Q: Queue, L: Ledger> Import<'_, Q, L> {
         moved.note(fate, letter);
         moved.seen = moved.seen.saturating_add(1);
         let (Fate::Sent, Some(url)) = (fate, self.plan.destination(letter)) else { return Ok(()) };
+        let copy = outgoing::of_file(letter, &url);
+        if !outgoing::fits(&copy) {
+            moved.failed.push(format!("{}: {}", letter.message.id, outgoing::TOO_LARGE));
+            return Ok(());
+        }
         if !self.confirm {
             moved.sent = moved.sent.saturating_add(1);
             return Ok(());
         }
         pace.take(1).await;
-        let results = self.queue.send(&url, &[outgoing::of_file(letter, &url)]).await?;
+        let results = self.queue.send(&url, &[copy]).await?;
         match results.into_iter().next() {
             Some(Ok(_new_id)) => moved.sent = moved.sent.saturating_add(1),
             Some(Err(error)) => moved.failed.push(format!("{}: {error}", letter.message.id)),

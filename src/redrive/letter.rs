@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::Undertaker;
 use crate::{
     clock::Timestamp,
@@ -117,7 +115,22 @@ impl Standing {
         }
     }
 
-    fn reason(&self) -> String {
+    /// Whether the next delivery of the same message must end like the last one. What lies in S3 is not looked at here,
+    /// and nobody knows.
+    pub(super) fn is_hopeless(&self) -> bool {
+        match self {
+            Self::NoOrder { code } => code != IN_S3,
+            Self::Declined { .. } | Self::Mismatch => true,
+            Self::NoRecord
+            | Self::Begun
+            | Self::Unsettled
+            | Self::Paid { .. }
+            | Self::Held { .. }
+            | Self::Unreadable => false,
+        }
+    }
+
+    pub(super) fn reason(&self) -> String {
         match self {
             Self::NoOrder { code } => code.clone(),
             Self::NoRecord => "NO_RECORD".to_owned(),
@@ -205,12 +218,7 @@ impl DeadLetter {
 /// The `order_id` of a body that is no valid order.
 fn named(body: &str) -> Option<OrderId> {
     let Ok(Envelope::Order(text)) = Envelope::open(body) else { return None };
-    let fields: serde_json::Map<String, Value> = serde_json::from_str(&text).ok()?;
-    match fields.get("order_id")? {
-        Value::String(id) => OrderId::parse(id),
-        Value::Number(id) => OrderId::parse(&id.to_string()),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    }
+    Order::named_in(&text)
 }
 
 /// The order, or the code that says why the body shows none.

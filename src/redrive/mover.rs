@@ -4,6 +4,8 @@
 //! What was sent and not yet deleted is met again by the next run, which asks the ledger again; by then it is
 //! usually PAID and stays. If it is not, a second copy is a duplicate delivery, which charges nothing.
 
+use std::ops::ControlFlow;
+
 use super::{
     DeadLetter, Edit, Filter, NotEdited, Pace, Standing, Undertaker, Walk, WalkError, letter::SOURCE,
     outgoing,
@@ -55,6 +57,8 @@ pub struct Moved {
     pub sent: usize,
     /// Orders, among those sent, of which it is not known whether money moved.
     pub unsettled: Vec<String>,
+    /// Messages, among those sent, that no delivery can bring to a charge as they are, each with the reason.
+    pub hopeless: Vec<String>,
     /// Orders that are paid and were left: safe to drop.
     pub paid: Vec<String>,
     /// Orders that were refused, because they wait for a person.
@@ -83,17 +87,22 @@ pub struct Mover<'a, Q, L> {
 }
 
 impl<Q: Queue, L: Ledger> Mover<'_, Q, L> {
-    /// Walks through the queue once and moves what the plan means; `seen` is called as it goes on.
+    /// Walks through the queue once and moves what the plan means; `seen` is called as it goes on, between two batches,
+    /// and tells whether it may.
     ///
     /// The first part of the answer is what was done, also before an error: the queue or the ledger did not answer.
     /// Nothing is lost then; run it again.
-    pub async fn run(&self, mut pace: Pace, mut seen: impl FnMut(&Moved)) -> (Moved, Result<(), WalkError>) {
+    pub async fn run(
+        &self,
+        mut pace: Pace,
+        mut seen: impl FnMut(&Moved) -> ControlFlow<()>,
+    ) -> (Moved, Result<(), WalkError>) {
         let mut walk = self.from.walk();
         let mut moved = Moved::default();
         let result = loop {
             match self.step(&mut walk, &mut pace, &mut moved).await {
-                Ok(true) => seen(&moved),
-                Ok(false) => break Ok(()),
+                Ok(true) if seen(&moved).is_continue() => {}
+                Ok(_) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
@@ -194,17 +203,17 @@ impl<Q: Queue, L: Ledger> Mover<'_, Q, L> {
         pace: &mut Pace,
         moved: &mut Moved,
     ) -> Result<(), WalkError> {
-        if !self.confirm {
-            moved.sent = moved.sent.saturating_add(letters.len());
-            return Ok(());
-        }
         let messages = letters.iter().map(|letter| outgoing::outgoing(letter, url)).collect();
         for batch in outgoing::batches(messages, pace.burst()) {
             if let [(place, message)] = &*batch
                 && !outgoing::fits(message)
             {
                 let name = letters.get(*place).map(|letter| letter.message.id.to_string());
-                moved.failed.push(format!("{}: larger than SQS takes", name.unwrap_or_default()));
+                moved.failed.push(format!("{}: {}", name.unwrap_or_default(), outgoing::TOO_LARGE));
+                continue;
+            }
+            if !self.confirm {
+                moved.sent = moved.sent.saturating_add(batch.len());
                 continue;
             }
             let (places, batch): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
@@ -282,6 +291,9 @@ impl Moved {
             Fate::Refused => self.refused.push(name),
             Fate::NoWay => self.no_way.push(letter.message.id.to_string()),
             Fate::Sent if letter.standing == Standing::Unsettled => self.unsettled.push(name),
+            Fate::Sent if letter.standing.is_hopeless() => {
+                self.hopeless.push(format!("{name}: {}", letter.standing.reason()));
+            }
             Fate::NotMeant | Fate::NotEdited | Fate::Sent => {}
         }
     }

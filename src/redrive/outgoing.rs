@@ -76,6 +76,9 @@ pub(super) fn of_file(letter: &DeadLetter, url: &str) -> Outgoing {
     Outgoing { deduplication_id: message.deduplication_id.map(|id| format!("{id}-{body}")), ..message }
 }
 
+/// What is said of a message that SQS does not take.
+pub(super) const TOO_LARGE: &str = "larger than SQS takes";
+
 /// Whether SQS takes the message at all.
 pub(super) fn fits(message: &Outgoing) -> bool {
     size(message) <= MAX_BATCH_BYTES

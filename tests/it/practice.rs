@@ -54,6 +54,9 @@ impl Served {
 #[tokio::test]
 async fn the_other_commands_work_on_what_is_served() {
     let served = Served::start().await;
+    // It is as `queue create` makes it.
+    let queue = served.document("queue create orders --json").await;
+    assert_eq!(queue["queue_url"], served.variables["QUEUE_URL"]);
     served.document("queue send --json --count 20 --poison 20% --seed 3").await;
     let left = async || {
         let depth = served.document("queue depth --json").await;

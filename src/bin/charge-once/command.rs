@@ -126,11 +126,11 @@ mod tests {
         ");
         insta::assert_snapshot!(said("charge-once queue send"), @r"
         error: the following required arguments were not provided:
-          <QUEUE>
+          --queue-url <URL>
 
-          tip: the variable QUEUE_URL is taken for <QUEUE>
+          tip: the variable QUEUE_URL is taken for --queue-url <URL>
 
-        Usage: charge-once queue send <QUEUE>
+        Usage: charge-once queue send --queue-url <URL> [QUEUE]
 
         For more information, try '--help'.
         ");

@@ -26,6 +26,7 @@ use crate::{
     CommandResult,
     aws::{AwsArgs, TableArg, duration, queue_url},
     screen::{Screen, note},
+    signals::Stop,
 };
 
 /// See why messages died; send them back, keep them or drop them
@@ -133,6 +134,14 @@ fn met_all(seen: usize, before: &QueueFacts) -> bool {
         ));
     }
     seen >= all
+}
+
+/// Says on standard error that a signal ended the work before its end; whether none did.
+fn was_not_stopped(stop: &Stop) -> bool {
+    if stop.is_asked() {
+        note("stopped by a signal, between two batches: the rest is as it was. Run this again for it");
+    }
+    !stop.is_asked()
 }
 
 fn hide(text: &str) -> Result<Duration, String> {

@@ -5,10 +5,11 @@ mod depth;
 mod event;
 mod send;
 
+use aws_sdk_sqs::{error::SdkError, operation::get_queue_url::GetQueueUrlError};
 use charge_once::clients::Clients;
 use clap::Subcommand;
 
-use crate::{CommandError, CommandResult, screen::Screen};
+use crate::{CommandError, CommandResult, aws::queue_url, screen::Screen};
 
 /// Make queues and fill them, or make events
 #[derive(Debug, clap::Args)]
@@ -34,19 +35,43 @@ pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
     }
 }
 
+/// Which queue
+#[derive(Clone, Debug, clap::Args)]
+struct QueueArg {
+    /// The queue's name or URL
+    #[arg(value_name = "QUEUE")]
+    queue: Option<String>,
+    /// The queue's URL, as the other commands take it
+    #[arg(long, env = "QUEUE_URL", value_name = "URL", value_parser = queue_url, required_unless_present = "queue")]
+    queue_url: Option<String>,
+}
+
+impl QueueArg {
+    /// The queue's URL. What is typed counts more than the variable.
+    async fn url(&self, clients: &Clients) -> Result<String, CommandError> {
+        let name = match (&self.queue, &self.queue_url) {
+            (Some(queue), _) if !queue.contains("://") => queue,
+            (Some(url), _) | (None, Some(url)) => return Ok(url.clone()),
+            (None, None) => return Err("no queue: give its name or --queue-url".into()),
+        };
+        let answer = Box::pin(clients.sqs().get_queue_url().queue_name(name).send()).await;
+        let answer = answer.map_err(|source| NoQueue { name: name.clone(), source })?;
+        Ok(answer.queue_url.ok_or("the answer holds no queue URL")?)
+    }
+}
+
+/// A name of which no URL is known.
+#[derive(Debug, thiserror::Error)]
+#[error("the URL of the queue {name} was not found")]
+struct NoQueue {
+    name: String,
+    source: SdkError<GetQueueUrlError>,
+}
+
 /// A share of generated messages, with or without the sign.
 pub(crate) fn percent(text: &str) -> Result<u8, &'static str> {
     let digits = text.strip_suffix('%').unwrap_or(text);
     digits.parse().ok().filter(|percent| *percent <= 100).ok_or("write a whole number from 0% to 100%")
-}
-
-/// The URL of a queue that is given by its name or by its URL.
-async fn url_of(clients: &Clients, queue: &str) -> Result<String, CommandError> {
-    if queue.contains("://") {
-        return Ok(queue.to_owned());
-    }
-    let answer = Box::pin(clients.sqs().get_queue_url().queue_name(queue).send()).await?;
-    Ok(answer.queue_url.ok_or("the answer holds no queue URL")?)
 }
 
 #[cfg(test)]

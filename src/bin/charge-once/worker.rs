@@ -58,8 +58,6 @@ pub(crate) struct Args {
     listen: Option<SocketAddr>,
 }
 
-/// What shells show for a process that a signal ended.
-const INTERRUPTED: i32 = 130;
 /// How often finished spans are sent, and how long that may take.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// How long the last spans may take, when there is nothing else to do.
@@ -144,18 +142,8 @@ fn stop() -> (oneshot::Sender<()>, impl Future<Output = ()>) {
 
 /// The first signal asks the work to stop; a second one ends the process.
 async fn until_done<T>(work: impl Future<Output = T>, stop: oneshot::Sender<()>, signals: &mut Signals) -> T {
-    tokio::pin!(work);
-    tokio::select! {
-        result = &mut work => return result,
-        () = signals.next() => drop(stop),
-    }
-    tokio::select! {
-        result = work => result,
-        () = signals.next() => {
-            tracing::warn!("a second signal: what is being worked on is dropped and comes again");
-            std::process::exit(INTERRUPTED)
-        }
-    }
+    let last_words = || tracing::warn!("a second signal: what is being worked on is dropped and comes again");
+    signals.watch(work, || drop(stop), last_words).await
 }
 
 fn visibility(text: &str) -> Result<Duration, &'static str> {

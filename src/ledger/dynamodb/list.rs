@@ -3,7 +3,6 @@
 use super::{
     DynamoDbLedger,
     item::{self, Item, number, text},
-    ledger_error,
 };
 use crate::{
     clock::Timestamp,
@@ -57,7 +56,7 @@ impl DynamoDbLedger {
             .expression_attribute_values(":attention", text(attention))
             .expression_attribute_values(":before", number(before.as_millis()))
             .set_exclusive_start_key(start);
-        let page = Box::pin(call.send()).await.map_err(ledger_error)?;
+        let page = Box::pin(call.send()).await.map_err(|error| self.failed(error))?;
         Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
     }
 
@@ -82,7 +81,7 @@ impl DynamoDbLedger {
             .expression_attribute_values(":now", number(now.as_millis()))
             .expression_attribute_values(":before", number(before.as_millis()))
             .set_exclusive_start_key(start);
-        let page = Box::pin(call.send()).await.map_err(ledger_error)?;
+        let page = Box::pin(call.send()).await.map_err(|error| self.failed(error))?;
         Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
     }
 }

@@ -49,6 +49,14 @@ impl DynamoDbLedger {
             )
     }
 
+    fn failed<E>(&self, error: SdkError<E>) -> LedgerError
+    where
+        E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+    {
+        let code = code(&error).to_owned();
+        LedgerError { code, source: Box::new(InTable { table: self.table.clone(), source: Box::new(error) }) }
+    }
+
     /// One cheap call that opens the connection, so that the first order does not wait for it. Its outcome does
     /// not matter.
     pub async fn warm(&self) {
@@ -81,7 +89,7 @@ impl Ledger for DynamoDbLedger {
                 };
                 Ok(Applied::Refused(item::found(failed.item())))
             }
-            Err(error) => Err(ledger_error(error)),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -94,7 +102,7 @@ impl Ledger for DynamoDbLedger {
             .consistent_read(true)
             .send()
             .await
-            .map_err(ledger_error)?;
+            .map_err(|error| self.failed(error))?;
         Ok(item::found(output.item()))
     }
 }
@@ -118,11 +126,17 @@ fn unexpected(what: &'static str) -> LedgerError {
     LedgerError { code: "UnexpectedRecord".to_owned(), source: what.into() }
 }
 
-fn ledger_error<E>(error: SdkError<E>) -> LedgerError
-where
-    E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
-{
-    let code = match &error {
+/// Which table did not answer.
+#[derive(Debug, thiserror::Error)]
+#[error("table {table}")]
+struct InTable {
+    table: String,
+    #[source]
+    source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+fn code<E: ProvideErrorMetadata>(error: &SdkError<E>) -> &str {
+    match error {
         SdkError::TimeoutError(_) => "Timeout",
         SdkError::DispatchFailure(failure) if failure.is_timeout() => "Timeout",
         SdkError::DispatchFailure(_) => "ConnectionFailed",
@@ -130,6 +144,5 @@ where
         SdkError::ServiceError(error) => error.err().code().unwrap_or("UnknownError"),
         SdkError::ConstructionFailure(_) => "RequestNotBuilt",
         _ => "UnknownError",
-    };
-    LedgerError { code: code.to_owned(), source: Box::new(error) }
+    }
 }

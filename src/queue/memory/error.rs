@@ -109,8 +109,13 @@ impl SqsError {
         ))
     }
 
-    pub(super) fn of(self, operation: &'static str) -> QueueError {
-        QueueError { operation, code: Some(self.code().to_owned()), source: self.into() }
+    pub(super) fn of(self, operation: &'static str, url: &str) -> QueueError {
+        QueueError {
+            operation,
+            queue: url.to_owned(),
+            code: Some(self.code().to_owned()),
+            source: self.into(),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
 
 impl Queue for MemoryQueues {
     async fn receive(&self, url: &str, receive: Receive) -> Result<Vec<Message>, QueueError> {
-        self.receive_from(name_in(url), receive).await.map_err(|error| error.of("ReceiveMessage"))
+        self.receive_from(name_in(url), receive).await.map_err(|error| error.of("ReceiveMessage", url))
     }
 
     async fn delete(&self, url: &str, handles: &[ReceiptHandle]) -> Result<Vec<EntryResult>, QueueError> {
@@ -34,7 +34,7 @@ impl Queue for MemoryQueues {
     ) -> Result<Vec<EntryResult<MessageId>>, QueueError> {
         const OPERATION: &str = "SendMessageBatch";
         self.check_batch(OPERATION, url, messages)?;
-        check_total_size(messages).map_err(|error| error.of(OPERATION))?;
+        check_total_size(messages).map_err(|error| error.of(OPERATION, url))?;
         let send = |message: &Outgoing| Ok(self.send_one(name_in(url), message.clone())?.id);
         Ok(messages.iter().map(send).collect())
     }
@@ -48,7 +48,7 @@ impl MemoryQueues {
             1..=MAX_BATCH => self.lock().slot(name_in(url)).map(|_| ()),
             count => Err(SqsError::TooManyEntriesInBatchRequest(count)),
         };
-        check.map_err(|error| error.of(operation))
+        check.map_err(|error| error.of(operation, url))
     }
 }
 

@@ -14,6 +14,8 @@ pub struct QueueFacts {
     pub visible: u64,
     /// Messages that are hidden because somebody received them.
     pub in_flight: u64,
+    /// Messages that are hidden because they were sent with a delay.
+    pub delayed: u64,
     /// Whether messages that are received too often leave it for another queue, as from one that is worked on.
     pub has_dead_letter_queue: bool,
 }
@@ -49,13 +51,14 @@ impl SqsQueue {
     /// The call failed.
     pub async fn facts(&self, url: &str) -> Result<QueueFacts, QueueError> {
         let call = self.client.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::All);
-        let answer = Box::pin(call.send()).await.map_err(|error| failed("GetQueueAttributes", error))?;
+        let answer = Box::pin(call.send()).await.map_err(|error| failed("GetQueueAttributes", url, error))?;
         let attributes = answer.attributes.unwrap_or_default();
         let number = |name| attributes.get(&name).and_then(|text| text.parse().ok()).unwrap_or_default();
         Ok(QueueFacts {
             arn: attributes.get(&QueueAttributeName::QueueArn).cloned().unwrap_or_default(),
             visible: number(QueueAttributeName::ApproximateNumberOfMessages),
             in_flight: number(QueueAttributeName::ApproximateNumberOfMessagesNotVisible),
+            delayed: number(QueueAttributeName::ApproximateNumberOfMessagesDelayed),
             has_dead_letter_queue: attributes.contains_key(&QueueAttributeName::RedrivePolicy),
         })
     }
@@ -76,7 +79,8 @@ impl SqsQueue {
             .source_arn(source_arn)
             .set_destination_arn(destination_arn.map(str::to_owned))
             .set_max_number_of_messages_per_second(per_second.and_then(|rate| i32::try_from(rate).ok()));
-        let answer = Box::pin(call.send()).await.map_err(|error| failed("StartMessageMoveTask", error))?;
+        let answer =
+            Box::pin(call.send()).await.map_err(|error| failed("StartMessageMoveTask", source_arn, error))?;
         Ok(answer.task_handle.unwrap_or_default())
     }
 
@@ -86,17 +90,20 @@ impl SqsQueue {
     /// The call failed.
     pub async fn latest_move(&self, source_arn: &str) -> Result<Option<MoveTask>, QueueError> {
         let call = self.client.list_message_move_tasks().source_arn(source_arn).max_results(1);
-        let answer = Box::pin(call.send()).await.map_err(|error| failed("ListMessageMoveTasks", error))?;
+        let answer =
+            Box::pin(call.send()).await.map_err(|error| failed("ListMessageMoveTasks", source_arn, error))?;
         Ok(answer.results.unwrap_or_default().into_iter().next().map(task))
     }
 
-    /// Stops a move task; answers how many messages it has moved.
+    /// Stops a move task of a dead-letter queue; answers how many messages it has moved.
     ///
     /// # Errors
     /// The call failed: no such task runs, say.
-    pub async fn cancel_move(&self, handle: &str) -> Result<u64, QueueError> {
+    pub async fn cancel_move(&self, source_arn: &str, handle: &str) -> Result<u64, QueueError> {
         let call = self.client.cancel_message_move_task().task_handle(handle);
-        let answer = Box::pin(call.send()).await.map_err(|error| failed("CancelMessageMoveTask", error))?;
+        let answer = Box::pin(call.send())
+            .await
+            .map_err(|error| failed("CancelMessageMoveTask", source_arn, error))?;
         Ok(u64::try_from(answer.approximate_number_of_messages_moved).unwrap_or_default())
     }
 }

@@ -78,6 +78,7 @@ impl Queue for FlakyQueue {
             self.receives_refused.fetch_add(1, Ordering::Relaxed);
             return Err(QueueError {
                 operation: "ReceiveMessage",
+                queue: url.to_owned(),
                 code: None,
                 source: "as the test asked".into(),
             });

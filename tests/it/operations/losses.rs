@@ -10,6 +10,7 @@ use charge_once::{
     record::MessageGroupId,
 };
 use serde_json::{Value, json};
+use tokio::process::Command;
 
 use super::{Bench, attribute, dlq::Scratch, order, order_id, text};
 
@@ -170,4 +171,85 @@ async fn a_repaired_copy_is_not_taken_for_the_message_it_repairs() {
     let file = Scratch::with(&format!("\u{feff}{}\n{}\n", line("o-1"), line("o-2")));
     let moved = bench.json(&["dlq", "import", file.0.to_str().unwrap(), "--confirm", "--json"]).await;
     assert_eq!((&moved["sent"], bench.depth("orders.fifo")), (&json!(2), 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_die_again_is_named_before_it_is_sent() {
+    let bench = Bench::start().await;
+    bench.record(&order("o-1"), "DECLINED", json!({ "error": "card_declined" }));
+    for body in [order("o-1"), order("o-2"), "no order".to_owned()] {
+        bench.bury(&body, None);
+    }
+    let planned = bench.json(&["dlq", "redrive", "--json"]).await;
+    assert_eq!(planned["sent"], 3);
+    let hopeless: Vec<&str> =
+        planned["hopeless"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    assert!(hopeless.contains(&"o-1: DECLINED:card_declined"), "{hopeless:?}");
+    assert!(hopeless.iter().any(|text| text.ends_with(": BODY_NOT_JSON")), "{hopeless:?}");
+    assert_eq!(hopeless.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_too_large_for_a_message_stops_no_other() {
+    let bench = Bench::start().await;
+    bench.bury(&order("o-1"), None);
+    bench.bury(&order("o-2"), None);
+    let lines = text(&bench.run(&["dlq", "export"]).await.stdout);
+    let mut lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines[0]["body"] = "x".repeat(1_048_577).into();
+    let file = Scratch::with(&lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    let import = ["dlq", "import", file.0.to_str().unwrap(), "--json"];
+    for confirm in [&[][..], &["--confirm"]] {
+        let output = bench.run(&[&import[..], confirm].concat()).await;
+        let moved: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((output.status.code(), &moved["sent"]), (Some(1), &json!(1)));
+        assert!(moved["failed"][0].as_str().unwrap().ends_with("larger than SQS takes"), "{moved:#}");
+    }
+    assert_eq!(bench.depth("orders"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_command_tells_what_it_has_done() {
+    let bench = Bench::start().await;
+    for n in 0..40 {
+        bench.bury(&order(&format!("o-{n}")), None);
+    }
+    let redrive = bench.command(&["dlq", "redrive", "--rate", "10", "--confirm", "--json"]).spawn().unwrap();
+    while bench.depth("orders") == 0 {
+        tokio::task::yield_now().await;
+    }
+    let interrupt = Command::new("kill").args(["-INT", &redrive.id().unwrap().to_string()]).status();
+    assert!(interrupt.await.unwrap().success());
+    let output = redrive.wait_with_output().await.unwrap();
+    let moved: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let sent = moved["sent"].as_u64().unwrap();
+    assert_eq!((output.status.code(), sent), (Some(1), bench.depth("orders") as u64));
+    assert!((1..40).contains(&sent), "{sent}");
+    insta::assert_snapshot!(text(&output.stderr), @"stopped by a signal, between two batches: the rest is as it was. Run this again for it");
+    // What is left is visible at once, and not hidden by a walk that nobody ends.
+    assert_eq!(bench.depth(bench.dlq) as u64, 40 - sent);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_found_is_named() {
+    let bench = Bench::start().await;
+    let gone = bench.sqs.queue_url("gone");
+    let said = async |words: &[&str]| {
+        let output = bench.run(words).await;
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        text(&output.stderr)
+    };
+    for words in [
+        &["dlq", "stats", "--dlq-url", &gone][..],
+        &["queue", "depth", &gone],
+        &["queue", "send", "--queue-url", &gone],
+        &["queue", "depth", "gone"],
+    ] {
+        let error = said(words).await;
+        assert!(error.contains("gone") && error.contains("does not exist"), "{words:?}: {error}");
+    }
+    let error = said(&["ledger", "show", "o-1", "--table", "elsewhere"]).await;
+    assert!(error.contains("table elsewhere"), "{error}");
+    let error = said(&["queue", "create", "orders"]).await;
+    assert!(error.contains("the queue orders-dlq was not created"), "{error}");
 }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use charge_once::{
     clients::Clients,
-    redrive::{Discard, Filter},
+    redrive::{Discard, Discarded, Filter},
 };
 
-use super::{WalkArgs, import::exported, met_all, progress, report};
-use crate::{CommandResult, Finding, screen::Screen};
+use super::{WalkArgs, import::exported, met_all, progress, report, was_not_stopped};
+use crate::{CommandResult, Finding, screen::Screen, signals::Stop};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,9 +52,14 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
     let only = args.only_in.as_deref().map(exported).transpose()?;
     let only = only.map(|messages| messages.into_iter().map(|message| message.id).collect());
     let discard = Discard { from: &undertaker, filter, only, force, confirm };
-    let (done, ended) = discard.run(|done| bar.set_position(progress::count(done.seen))).await;
+    let stop = Stop::default();
+    let seen = |done: &Discarded| {
+        bar.set_position(progress::count(done.seen));
+        stop.go_on()
+    };
+    let (done, ended) = stop.or(Box::pin(discard.run(seen))).await?;
     bar.finish_and_clear();
     let finding = report::discarded(&done, confirm, json, screen)?;
     ended?;
-    Ok(if met_all(done.seen, &depth) { finding } else { Finding::Wrong })
+    Ok(if was_not_stopped(&stop) && met_all(done.seen, &depth) { finding } else { Finding::Wrong })
 }

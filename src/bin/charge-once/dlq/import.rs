@@ -6,14 +6,15 @@ use charge_once::{
     clients::Clients,
     clock::Clock,
     queue::Message,
-    redrive::{Filter, Import, Line, Pace, Plan},
+    redrive::{Filter, Import, Line, Moved, Pace, Plan},
 };
 
-use super::{OrderArgs, progress, report};
+use super::{OrderArgs, progress, report, was_not_stopped};
 use crate::{
-    CommandError, CommandResult,
+    CommandError, CommandResult, Finding,
     aws::{TableArg, queue_url},
     screen::Screen,
+    signals::Stop,
 };
 
 const EXAMPLES: &str = "\
@@ -80,10 +81,14 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
         },
         confirm: args.confirm,
     };
-    let seen = |moved: &charge_once::redrive::Moved| bar.set_position(progress::count(moved.seen));
-    let (moved, ended) = import.run(messages, Pace::new(args.rate), seen).await;
+    let stop = Stop::default();
+    let seen = |moved: &Moved| {
+        bar.set_position(progress::count(moved.seen));
+        stop.go_on()
+    };
+    let (moved, ended) = stop.or(Box::pin(import.run(messages, Pace::new(args.rate), seen))).await?;
     bar.finish_and_clear();
     let finding = report::moved(&moved, args.confirm, json, screen)?;
     ended?;
-    Ok(finding)
+    Ok(if was_not_stopped(&stop) { finding } else { Finding::Wrong })
 }

@@ -51,6 +51,10 @@ pub(super) async fn run(
 ) -> CommandResult {
     let queue = clients.queue();
     let source = queue.facts(task.dlq_url).await?;
+    if !task.confirm && json {
+        writeln!(screen, "{:#}", json!({ "dry_run": true, "to_move": source.visible, "rate": task.rate }))?;
+        return Ok(Finding::Clean);
+    }
     if !task.confirm {
         let rate =
             task.rate.map_or_else(|| "as fast as SQS likes".to_owned(), |rate| format!("{rate} a second"));
@@ -124,7 +128,7 @@ pub(super) async fn cancel(
     let task = queue.latest_move(&source.arn).await?;
     let running = task.as_ref().filter(|task| task.is_running());
     if let Some(handle) = running.and_then(|task| task.handle.as_deref()).filter(|_| args.confirm) {
-        queue.cancel_move(handle).await?;
+        queue.cancel_move(&source.arn, handle).await?;
         return report(queue.latest_move(&source.arn).await?.as_ref(), json, screen);
     }
     if running.is_some() && !json {

@@ -2,11 +2,11 @@
 
 use charge_once::{
     clients::Clients,
-    redrive::{Edit, Filter, Mover, Pace, Plan},
+    redrive::{Edit, Filter, Moved, Mover, Pace, Plan},
 };
 
-use super::{WalkArgs, met_all, native, progress, report};
-use crate::{CommandResult, Finding, aws::queue_url, screen::Screen};
+use super::{WalkArgs, met_all, native, progress, report, was_not_stopped};
+use crate::{CommandResult, Finding, aws::queue_url, screen::Screen, signals::Stop};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -91,12 +91,16 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
     };
     let bar = progress::bar(depth.visible);
     let mover = Mover { from: &undertaker, plan, confirm: args.confirm };
-    let (moved, ended) =
-        mover.run(Pace::new(args.rate), |moved| bar.set_position(progress::count(moved.seen))).await;
+    let stop = Stop::default();
+    let seen = |moved: &Moved| {
+        bar.set_position(progress::count(moved.seen));
+        stop.go_on()
+    };
+    let (moved, ended) = stop.or(Box::pin(mover.run(Pace::new(args.rate), seen))).await?;
     bar.finish_and_clear();
     let finding = report::moved(&moved, args.confirm, json, screen)?;
     ended?;
     // With a limit the rest is left on purpose.
-    let all = args.limit.is_some() || met_all(moved.seen, &depth);
+    let all = was_not_stopped(&stop) && (args.limit.is_some() || met_all(moved.seen, &depth));
     Ok(if all { finding } else { Finding::Wrong })
 }

@@ -20,6 +20,7 @@ pub(super) fn moved(moved: &Moved, confirmed: bool, json: bool, screen: &mut Scr
             "seen": moved.seen,
             "sent": moved.sent,
             "unsettled": moved.unsettled,
+            "hopeless": moved.hopeless,
             "paid_left": moved.paid,
             "refused": moved.refused,
             "no_source": moved.no_way,
@@ -34,6 +35,11 @@ pub(super) fn moved(moved: &Moved, confirmed: bool, json: bool, screen: &mut Scr
         writeln!(screen, "{} of {} {sent}", moved.sent, plural(moved.seen, "message"))?;
         names(screen, &moved.edited, "of those, edited: what changed is in brackets")?;
         names(screen, &moved.unsettled, "of those, orders in doubt; the next delivery settles them")?;
+        names(
+            screen,
+            &moved.hopeless,
+            "of those, no delivery charges as they are: they die again unless repaired",
+        )?;
         names(screen, &moved.paid, "paid, safe to drop: charge-once dlq discard --filter ledger=paid")?;
         names(screen, &moved.refused, "held, not sent: decide with charge-once ledger resolve")?;
         names(screen, &moved.no_way, "not sent, nothing tells where they came from: add --to QUEUE_URL")?;

@@ -2,7 +2,9 @@
 
 use std::{collections::HashMap, io::Write};
 
-use aws_sdk_sqs::{Client, types::QueueAttributeName};
+use aws_sdk_sqs::{
+    Client, error::SdkError, operation::create_queue::CreateQueueError, types::QueueAttributeName,
+};
 use serde_json::json;
 
 use crate::{CommandError, CommandResult, Finding, aws::AwsArgs, screen::Screen};
@@ -79,7 +81,17 @@ async fn create(
     attributes: HashMap<QueueAttributeName, String>,
 ) -> Result<String, CommandError> {
     let call = client.create_queue().queue_name(name).set_attributes(Some(attributes));
-    Ok(Box::pin(call.send()).await?.queue_url.ok_or("the answer holds no queue URL")?)
+    let answer =
+        Box::pin(call.send()).await.map_err(|source| NotCreated { name: name.to_owned(), source })?;
+    Ok(answer.queue_url.ok_or("the answer holds no queue URL")?)
+}
+
+/// A queue that cannot be made, above all because it exists with other settings.
+#[derive(Debug, thiserror::Error)]
+#[error("the queue {name} was not created; one that exists with other settings stays as it is")]
+struct NotCreated {
+    name: String,
+    source: SdkError<CreateQueueError>,
 }
 
 async fn arn(client: &Client, url: &str) -> Result<String, CommandError> {

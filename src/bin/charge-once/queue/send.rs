@@ -1,6 +1,5 @@
 //! `charge-once queue send`: a load generator.
 
-use crate::aws::AwsArgs;
 use std::{io::Write, time::Duration};
 
 use charge_once::{
@@ -9,12 +8,12 @@ use charge_once::{
     queue::{EntryError, MAX_BATCH, Outgoing, Queue, QueueError, sqs::SqsQueue},
     record::QueueArn,
 };
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, stream};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::{percent, url_of};
-use crate::{CommandResult, Finding, screen::Screen};
+use super::{QueueArg, percent};
+use crate::{CommandResult, Finding, aws::AwsArgs, screen::Screen, signals::Stop};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -30,9 +29,8 @@ const CALLS: usize = 8;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct Args {
-    /// The queue's name or URL
-    #[arg(env = "QUEUE_URL")]
-    queue: String,
+    #[command(flatten)]
+    queue: QueueArg,
     /// How many messages
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     count: u32,
@@ -54,7 +52,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
     let clients = args.aws.clients().await?;
-    let url = url_of(&clients, &args.queue).await?;
+    let url = args.queue.url(&clients).await?;
     let fifo = QueueArn::of_url(&url).is_some_and(|queue| queue.is_fifo());
     let recipe = Recipe {
         count: args.count,
@@ -64,8 +62,9 @@ pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
         seed: args.seed,
     };
     let messages: Vec<Outgoing> = outgoing(&recipe, Clock::system().now()).collect();
-    let refused = send(&clients.queue(), &url, &messages, if fifo { 1 } else { CALLS }).await?;
-    let sent = messages.len().saturating_sub(refused.len());
+    let stop = Stop::default();
+    let (queue, calls) = (clients.queue(), if fifo { 1 } else { CALLS });
+    let Sent { sent, refused, failed } = stop.or(send(&queue, &url, &messages, calls, &stop)).await?;
     if args.json {
         let reason = refused.first().map(ToString::to_string);
         writeln!(
@@ -78,28 +77,55 @@ pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
     } else {
         writeln!(screen, "{sent} sent")?;
     }
-    Ok(if refused.is_empty() { Finding::Clean } else { Finding::Wrong })
+    match failed {
+        Some(error) => Err(error.into()),
+        None if stop.is_asked() => Err(Stopped { left: messages.len().saturating_sub(sent) }.into()),
+        None => Ok(if refused.is_empty() { Finding::Clean } else { Finding::Wrong }),
+    }
 }
 
-/// Sends ten messages a call; the entries that were refused.
-async fn send(
-    queue: &SqsQueue,
-    url: &str,
-    messages: &[Outgoing],
-    calls: usize,
-) -> Result<Vec<EntryError>, QueueError> {
+/// A signal came before the end.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped by a signal: {left} of the messages were not sent")]
+struct Stopped {
+    left: usize,
+}
+
+/// What the queue answered.
+#[derive(Debug, Default)]
+struct Sent {
+    sent: usize,
+    refused: Vec<EntryError>,
+    /// A call failed as a whole: what was in it, and in the other calls under way, may have been sent, too.
+    failed: Option<QueueError>,
+}
+
+/// Sends ten messages a call, until one fails or somebody asks for the end.
+async fn send(queue: &SqsQueue, url: &str, messages: &[Outgoing], calls: usize, stop: &Stop) -> Sent {
     let bar = progress_bar(messages.len());
-    let refused = stream::iter(messages.chunks(MAX_BATCH))
+    let mut done = Sent::default();
+    let mut answers = stream::iter(messages.chunks(MAX_BATCH))
+        .take_while(|_| std::future::ready(!stop.is_asked()))
         .map(|chunk| async move { Box::pin(queue.send(url, chunk)).await })
-        .buffered(calls)
-        .try_fold(Vec::new(), |mut refused, results| {
-            bar.inc(u64::try_from(results.len()).unwrap_or_default());
-            refused.extend(results.into_iter().filter_map(Result::err));
-            std::future::ready(Ok(refused))
-        })
-        .await;
+        .buffered(calls);
+    while let Some(answer) = answers.next().await {
+        let results = match answer {
+            Ok(results) => results,
+            Err(error) => {
+                done.failed = Some(error);
+                break;
+            }
+        };
+        bar.inc(u64::try_from(results.len()).unwrap_or_default());
+        for result in results {
+            match result {
+                Ok(_new_id) => done.sent = done.sent.saturating_add(1),
+                Err(error) => done.refused.push(error),
+            }
+        }
+    }
     bar.finish_and_clear();
-    refused
+    done
 }
 
 /// On standard error, and only on a terminal.
