@@ -3,7 +3,10 @@
 use std::{fmt, time::Duration};
 
 use crate::{
-    envelope::EnvelopeError, order::OrderError, payload::PayloadFault, record::RecordError,
+    envelope::EnvelopeError,
+    order::{OrderError, SHORTEST_CARD},
+    payload::PayloadFault,
+    record::RecordError,
     telemetry::ErrorChain,
 };
 
@@ -112,9 +115,6 @@ pub enum PoisonReason {
     /// The order waits for a person.
     Held(Code),
 }
-
-/// Digits of the shortest card numbers.
-const SHORTEST_CARD: usize = 12;
 
 /// A short machine-readable code from a provider or from us: at most 120 printable ASCII characters, so it can
 /// go into logs and records.

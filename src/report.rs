@@ -1,16 +1,17 @@
 //! What both shells tell of a record: one log line.
 
-use crate::{batch::Judged, charge::Alarm, decision::Decision};
+use crate::{batch::Judged, charge::Alarm, decision::Decision, order::Order};
 
 /// Writes the line of one record.
 pub fn log(judged: &Judged) {
     let Judged { record, order, outcome, took, .. } = judged;
     let facts = &outcome.facts;
+    let order_id = order.as_ref().map(Order::id).or(facts.named.as_ref());
     macro_rules! line {
         ($level:ident, $message:expr) => {
             tracing::$level!(
                 message_id = record.message_id.as_ref().map(|id| id.as_str()),
-                order_id = order.as_ref().map(|order| order.id().as_str()),
+                order_id = order_id.map(|id| id.as_str()),
                 group_id = record.group.as_ref().map(|group| group.as_str()),
                 receive_count = record.receive_count,
                 decision = outcome.decision.name(),

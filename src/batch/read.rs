@@ -23,7 +23,7 @@ impl<S: Sync, Q: Sync> Batch<'_, S, Q> {
     pub(super) async fn read(&self, mut record: Record) -> Parsed {
         let order = match &record.body {
             Ok(body) => match Envelope::open(body) {
-                Ok(Envelope::Order(text)) => parse(&text, &self.rules.order).map_err(poison),
+                Ok(Envelope::Order(text)) => parse(&text, &self.rules.order),
                 Ok(Envelope::S3Pointer(pointer)) => self.follow(&pointer).await,
                 Err(error) => Err(poison(PoisonReason::Envelope(error))),
             },
@@ -39,13 +39,13 @@ impl<S: Sync, Q: Sync> Batch<'_, S, Q> {
     /// Reads the order from the object that the body points to.
     async fn follow(&self, pointer: &S3Pointer) -> Result<Order, Box<Outcome>> {
         let text = self.payloads.text(pointer, self.time_to_read()).await.map_err(not_read)?;
-        let order = match Envelope::open(&text).map_err(PoisonReason::Envelope) {
-            Ok(Envelope::Order(order)) => parse(&order, &self.rules.order),
+        let reason = match Envelope::open(&text).map_err(PoisonReason::Envelope) {
+            Ok(Envelope::Order(order)) => return parse(&order, &self.rules.order),
             // One step only: a circle of pointers would never end.
-            Ok(Envelope::S3Pointer(_)) => Err(PoisonReason::PayloadUnusable(PayloadFault::PointsOn)),
-            Err(reason) => Err(reason),
+            Ok(Envelope::S3Pointer(_)) => PoisonReason::PayloadUnusable(PayloadFault::PointsOn),
+            Err(reason) => reason,
         };
-        order.map_err(poison)
+        Err(poison(reason))
     }
 
     /// What comes later than this could not be begun any more.
@@ -54,8 +54,12 @@ impl<S: Sync, Q: Sync> Batch<'_, S, Q> {
     }
 }
 
-pub(super) fn parse(text: &str, rules: &OrderRules) -> Result<Order, PoisonReason> {
-    Order::parse(text, rules).map_err(PoisonReason::Order)
+pub(super) fn parse(text: &str, rules: &OrderRules) -> Result<Order, Box<Outcome>> {
+    Order::parse(text, rules).map_err(|error| {
+        let mut outcome = poison(PoisonReason::Order(error));
+        outcome.facts.named = Order::named_in(text).filter(|id| !id.may_be_a_card());
+        outcome
+    })
 }
 
 fn poison(reason: PoisonReason) -> Box<Outcome> {

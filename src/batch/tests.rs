@@ -311,8 +311,7 @@ proptest! {
         });
         let rules = rules();
         let parsed = records.map(|record| {
-            let order = read::parse(record.body.as_deref().unwrap(), &rules.order)
-                .map_err(|reason| Box::new(Outcome::of(Decision::Poison(reason))));
+            let order = read::parse(record.body.as_deref().unwrap(), &rules.order);
             Parsed { record, order }
         });
         let lanes = parsed.fold(Lanes::default(), Lanes::with).into_vec();

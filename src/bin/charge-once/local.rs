@@ -6,8 +6,9 @@ mod serve;
 use std::{
     collections::BTreeMap,
     error::Error,
-    io::Write,
+    io::{self, Write},
     net::{Ipv4Addr, SocketAddr},
+    os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -30,7 +31,7 @@ use clap::ValueEnum;
 use crate::{
     CommandResult, Finding,
     report::{Delivery, Report},
-    screen::Screen,
+    screen::{Screen, note},
     signals::Signals,
 };
 
@@ -138,19 +139,35 @@ async fn show(args: Args, screen: &mut Screen) -> CommandResult {
         };
         return rehearse::rehearse(&stack, &rehearsal, &consumer, args.json, screen).await;
     }
+    if args.events.is_empty() && !args.serve && is_fed() {
+        note(
+            "standard input is not read: charge-once local - takes an event from it. These are the sample events:",
+        );
+    }
     let events = if args.events.is_empty() { sample::all() } else { sample::read(&args.events)? };
     let stack = Stack::start(config(&args)?).await?;
     if args.serve {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
         return serve::serve(Arc::new(stack), address, screen).await;
     }
-    let report = deliver(&stack, &events, if args.twice { 2 } else { 1 }).await?;
-    if args.json {
+    let rounds = if args.twice { 2 } else { 1 };
+    let report = if args.json {
+        let report = deliver(&stack, &events, rounds, |_| Ok(())).await?;
         writeln!(screen, "{:#}", report.to_json())?;
+        report
     } else {
+        // With faults an event may take many seconds: each is shown as soon as it is answered.
+        let report = deliver(&stack, &events, rounds, |delivery| write!(screen, "{delivery}")).await?;
         write!(screen, "{report}")?;
-    }
+        report
+    };
     Ok(if report.is_clean() { Finding::Clean } else { Finding::Wrong })
+}
+
+/// Whether something is piped or redirected into this process that could be an event.
+fn is_fed() -> bool {
+    let input = std::fs::metadata("/dev/stdin");
+    input.is_ok_and(|input| input.file_type().is_fifo() || (input.is_file() && input.len() > 0))
 }
 
 fn config(args: &Args) -> Result<StackConfig, Box<dyn Error + Send + Sync>> {
@@ -184,6 +201,7 @@ async fn deliver(
     stack: &Stack,
     events: &[Sample],
     rounds: u32,
+    mut show: impl FnMut(&Delivery) -> io::Result<()>,
 ) -> Result<Report, Box<dyn Error + Send + Sync>> {
     let clock = Clock::system();
     let mut deliveries = Vec::new();
@@ -192,7 +210,9 @@ async fn deliver(
             let name = if round == 1 { name.clone() } else { format!("{name}, again") };
             let event = freshened(event, clock.now());
             let invocation = stack.invoke(event.clone()).await?;
-            deliveries.push(Delivery { name, event, invocation });
+            let delivery = Delivery { name, event, invocation };
+            show(&delivery)?;
+            deliveries.push(delivery);
         }
     }
     let books = stack.books()?;

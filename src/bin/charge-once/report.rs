@@ -51,13 +51,17 @@ impl Report {
     }
 }
 
+/// The end of the report, after what was shown of each delivery.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for delivery in &self.deliveries {
-            write!(f, "{}", tables::Delivered(delivery))?;
-        }
         write!(f, "{}", tables::Ledger(&self.ledger))?;
         writeln!(f, "\n{}", self.tally())
+    }
+}
+
+impl fmt::Display for Delivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        tables::Delivered(self).fmt(f)
     }
 }
 

@@ -16,6 +16,7 @@ use charge_once::{
     },
 };
 use indicatif::{ProgressBar, ProgressStyle};
+use tokio::time::Instant;
 
 use crate::{
     CommandResult, Finding,
@@ -101,9 +102,13 @@ fn finding(rehearsed: &Rehearsed) -> Finding {
     if rehearsed.audit.is_sound() { Finding::Clean } else { Finding::Wrong }
 }
 
-/// Draws how far the queue is; where standard error is no terminal it only says what goes on.
+/// How often a line says the same where nothing can be drawn.
+const LINE_EVERY: Duration = Duration::from_secs(30);
+
+/// Draws how far the queue is; where standard error is no terminal a line says so now and then.
 async fn show_progress(stack: &Stack, rehearsal: &Rehearsal, counts: &Counts) -> std::convert::Infallible {
-    if !io::stderr().is_terminal() {
+    let draws = io::stderr().is_terminal();
+    if !draws {
         note(&format!("{} orders go through the queue; what became of them follows", rehearsal.recipe.count));
     }
     let style = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} settled, {msg}");
@@ -111,12 +116,18 @@ async fn show_progress(stack: &Stack, rehearsal: &Rehearsal, counts: &Counts) ->
     let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let bar = Erased(bar);
     let mut tick = tokio::time::interval(TICK);
+    let (begun, mut lines) = (Instant::now(), 1);
     loop {
         tick.tick().await;
         let left = stack.queues().depth(rehearsal.queue()).map_or(0, |depth| depth.total());
         let left = u64::try_from(left).unwrap_or(u64::MAX);
         bar.0.set_position(u64::from(rehearsal.recipe.count).saturating_sub(left));
         bar.0.set_message(format!("{} deliveries, {} crashed batches", counts.deliveries(), counts.failed()));
+        if !draws && begun.elapsed() >= LINE_EVERY.saturating_mul(lines) {
+            lines = lines.saturating_add(1);
+            let (settled, all) = (bar.0.position(), rehearsal.recipe.count);
+            note(&format!("{settled} of {all} settled after {} s", begun.elapsed().as_secs()));
+        }
     }
 }
 

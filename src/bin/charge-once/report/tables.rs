@@ -1,6 +1,9 @@
 //! The tables of a report. Colour appears only on a terminal and not with `NO_COLOR`.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use charge_once::{
     local::{
@@ -29,6 +32,9 @@ impl fmt::Display for Delivered<'_> {
             writeln!(f, "{}", self.records())?;
         }
         rest(f, invocation.records.get(ROWS_SHOWN..).unwrap_or_default())?;
+        for (reason, words) in explained(&invocation.records) {
+            writeln!(f, "reason  {reason}: {words}")?;
+        }
         match &invocation.outcome {
             InvocationOutcome::Response(answer) => {
                 writeln!(f, "answer  {}", shortened(&String::from_utf8_lossy(answer)))?;
@@ -73,6 +79,12 @@ impl Delivered<'_> {
         }
         table
     }
+}
+
+/// What the function adds in words to the reasons that are shown, each once.
+fn explained(records: &[RecordLine]) -> BTreeSet<(String, String)> {
+    let shown = records.iter().take(ROWS_SHOWN).map(|record| (record.text("reason"), record.text("error")));
+    shown.filter(|(_, words)| !words.is_empty()).collect()
 }
 
 fn rest(f: &mut fmt::Formatter<'_>, records: &[RecordLine]) -> fmt::Result {
