@@ -9,7 +9,7 @@ BINS    := --bins --examples
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 CONFIG  ?= default
 MINUTES ?= 30
-export CASES_DIR FEATURES MINUTES ORDERS
+export CASES_DIR FEATURES MINUTES ORDERS PARAMETERS
 
 .DEFAULT_GOAL := help
 .PHONY: help run test peers cases check bench budget bench-worker build deploy prove soak fuzz abuse dashboard
@@ -64,9 +64,9 @@ bench-worker: ## the worker's messages a second at 30 ms a request, next to boto
 build: ## make the Lambda zips, and start this machine's from its zip (FEATURES=s3,otel adds abilities; needs python3; installs into .tools)
 	scripts/build
 
-deploy: ## build and deploy to your AWS account with SAM, guided (CONFIG=prod for production)
+deploy: ## build and deploy to your AWS account with SAM, guided the first time (CONFIG=prod for production, PARAMETERS="Name=value" for what changes)
 	PATH="$$(scripts/tools build):$$PATH" "$$(scripts/tools sam)/sam" build
-	"$$(scripts/tools sam)/sam" deploy --guided --config-env $(CONFIG)
+	CONFIG=$(CONFIG) scripts/deploy
 
 prove: ## run the long proofs: tests marked as ignored whose name contains `prove`
 	$(CARGO) test $(FLAGS) prove -- --ignored --nocapture

@@ -22,6 +22,7 @@ mod own_lambda;
 mod payloads;
 mod powertools_peers;
 mod practice;
+mod publishing;
 mod queue;
 mod queue_peers;
 mod rehearsal;
