@@ -22,6 +22,8 @@ use crate::{
     batch::BatchRules, payload::Payloads, queue::sqs::SqsQueue, spans::Spans, telemetry,
     visibility::VisibilityRules,
 };
+#[cfg(feature = "cli")]
+use crate::{charge::Sweep, clock::Timestamp, ledger::Entry, order::OrderId};
 
 /// Why a shell cannot start.
 pub type StartError = Box<dyn std::error::Error + Send + Sync>;
@@ -40,6 +42,16 @@ impl Step for ConfiguredCharge {
         match self {
             Self::OneShot(charge) => charge.run(order, delivery).await,
             Self::TwoPhase(charge) => charge.run(order, delivery).await,
+        }
+    }
+}
+
+#[cfg(feature = "cli")]
+impl Sweep for ConfiguredCharge {
+    async fn sweep(&self, order_id: &OrderId, entry: &Entry, deadline: Timestamp) -> Outcome {
+        match self {
+            Self::OneShot(charge) => Box::pin(charge.sweep(order_id, entry, deadline)).await,
+            Self::TwoPhase(charge) => Box::pin(charge.sweep(order_id, entry, deadline)).await,
         }
     }
 }

@@ -24,7 +24,7 @@ use tokio::{sync::watch, task::JoinSet};
 pub use self::{endpoint::serve, monitor::Monitor};
 use self::{
     hand::Hand,
-    settle::{Desk, Settler},
+    settle::{Calls, Settler},
     shift::Shift,
 };
 use crate::{
@@ -65,7 +65,7 @@ pub struct Worker<S, Q> {
     pub payloads: Payloads,
     /// The worker's own settings.
     pub rules: WorkerRules,
-    /// How a batch runs; its concurrency is that of [`WorkerRules`].
+    /// How a batch runs. Its concurrency does not count: [`WorkerRules`] says how many orders are worked on at once.
     pub batch: BatchRules,
     /// How long failed messages wait.
     pub visibility: VisibilityRules,
@@ -152,7 +152,7 @@ impl<S: Step + 'static, Q: Queue + 'static> Worker<S, Q> {
     }
 
     fn settler(&self, hand: &Arc<Hand>, settling: &mut JoinSet<()>) -> Settler {
-        let desk = Desk {
+        let desk = Calls {
             queue: Arc::clone(&self.queue),
             url: self.rules.queue_url.clone(),
             hand: Arc::clone(hand),

@@ -27,7 +27,7 @@ use crate::{
     order::{Order, OrderRules},
     payload::Payloads,
     queue::{Outgoing, Queue},
-    record::{ORIGINAL_SENT_AT, Record, TextAttribute},
+    record::{ORIGINAL_MESSAGE_ID, ORIGINAL_SENT_AT, REASON, Record, TextAttribute},
     telemetry::ErrorChain,
 };
 
@@ -36,7 +36,7 @@ const BREAKER_LIMIT: u32 = 3;
 /// SQS takes at most ten attributes; four may be ours.
 const KEPT_ATTRIBUTES: usize = 6;
 /// The attributes that a moved message gets.
-const OURS: [&str; 4] = ["reason", "original_message_id", "original_deduplication_id", ORIGINAL_SENT_AT];
+const OURS: [&str; 4] = [REASON, ORIGINAL_MESSAGE_ID, "original_deduplication_id", ORIGINAL_SENT_AT];
 
 /// The settings of a batch.
 #[derive(Clone, Debug)]
@@ -161,7 +161,7 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
             return self.not_begun(record, Some(order), RetryAfter::Backoff, reason);
         }
         let outcome = self.step(&order, &record).await;
-        breaker.note(outcome.facts.health);
+        breaker.note(&outcome);
         self.done(record, Some(order), outcome, began).await
     }
 
@@ -254,8 +254,8 @@ impl<S: Step, Q: Queue> Batch<'_, S, Q> {
 
 fn copy_for_dlq(record: &Record, body: &str, reason: &PoisonReason) -> Outgoing {
     let ours = |name: &str, value: String| TextAttribute::string(name, value);
-    let mut attributes = vec![ours("reason", reason.to_string())];
-    attributes.extend(record.message_id.as_ref().map(|id| ours("original_message_id", id.to_string())));
+    let mut attributes = vec![ours(REASON, reason.to_string())];
+    attributes.extend(record.message_id.as_ref().map(|id| ours(ORIGINAL_MESSAGE_ID, id.to_string())));
     attributes
         .extend(record.deduplication_id.as_ref().map(|id| ours("original_deduplication_id", id.clone())));
     attributes.extend(record.first_sent_at().map(|at| ours(ORIGINAL_SENT_AT, at.as_millis().to_string())));
@@ -294,8 +294,9 @@ impl Breaker {
         self.open.load(Ordering::Relaxed)
     }
 
-    fn note(&self, health: Health) {
-        match health {
+    fn note(&self, outcome: &Outcome) {
+        match outcome.facts.health {
+            Health::Fine if settled_without_the_provider(outcome) => {}
             Health::Fine => self.failures.store(0, Ordering::Relaxed),
             Health::Failing => {
                 let before = self.failures.fetch_add(1, Ordering::Relaxed);
@@ -306,6 +307,17 @@ impl Breaker {
             Health::Stop => self.open.store(true, Ordering::Relaxed),
         }
     }
+}
+
+/// Whether the ledger alone had the answer: that ends no row of failures of the provider.
+fn settled_without_the_provider(outcome: &Outcome) -> bool {
+    let by_record = matches!(
+        outcome.decision,
+        Decision::Ack(AckReason::Duplicate)
+            | Decision::Retry { reason: RetryReason::Busy, .. }
+            | Decision::Poison(_)
+    );
+    by_record && outcome.facts.provider_time.is_none()
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ impl Step for Script {
             "bad" => Outcome::of(Decision::Poison(PoisonReason::Declined(Code::new("card_declined")))),
             "down" => Outcome { decision: retry(), facts: health(Health::Failing) },
             "stop" => Outcome { decision: retry(), facts: health(Health::Stop) },
+            "known" => Outcome::of(Decision::Ack(AckReason::Duplicate)),
             "hang" => std::future::pending().await,
             "panic" => panic!("the provider's client broke"),
             other => panic!("unknown {other}"),
@@ -249,6 +250,9 @@ async fn three_failures_in_a_row_open_the_breaker() {
     let opened = run(&["down-1", "down-2", "down-3", "good-1"]).await;
     assert_eq!(reasons(&opened)[3], "NOT_STARTED:BREAKER");
     assert!(opened.breaker_opened);
+    // What the ledger alone knows says nothing about the provider.
+    let between = run(&["down-1", "known-1", "down-2", "known-2", "down-3", "good-1"]).await;
+    assert_eq!(reasons(&between)[5], "NOT_STARTED:BREAKER");
     let healed = run(&["down-1", "down-2", "good-1", "down-3", "down-4", "good-2"]).await;
     assert_eq!(reasons(&healed)[5], "CHARGED");
     assert!(!healed.breaker_opened);

@@ -116,7 +116,7 @@ impl Facts {
     }
 }
 
-/// What one record tells about those it depends on; the batch's breaker counts it.
+/// What one record tells about those it depends on. The batch's breaker counts it for orders that were begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Health {
     /// Nothing is wrong with them.

@@ -137,15 +137,15 @@ pub(super) async fn begin<L: Ledger + ?Sized>(
 ) -> Result<Claim, LedgerError> {
     let claim = claim(ledger, order_id, &begin, Intent::Begin(begin.clone())).await?;
     match claim {
-        Judged::Claim(claim) => Ok(claim),
-        Judged::AttemptAnew => {
+        Answer::Claim(claim) => Ok(claim),
+        Answer::AttemptAnew => {
             match self::claim(ledger, order_id, &begin, Intent::NewAttempt(begin.clone())).await? {
-                Judged::Claim(claim) => Ok(claim),
+                Answer::Claim(claim) => Ok(claim),
                 // The record moved between the two writes; the next delivery sees where to.
-                Judged::AttemptAnew | Judged::NoRecord => Ok(busy_now(&begin)),
+                Answer::AttemptAnew | Answer::NoRecord => Ok(busy_now(&begin)),
             }
         }
-        Judged::NoRecord => {
+        Answer::NoRecord => {
             let intent = Intent::HoldMissing { begin: begin.clone(), reason: NO_RECORD_TOO_OLD.to_owned() };
             match ledger.apply(order_id, &intent).await? {
                 Applied::Written { .. } => Ok(Claim::Held { reason: NO_RECORD_TOO_OLD.to_owned() }),
@@ -162,7 +162,7 @@ fn busy_now(begin: &Begin) -> Claim {
     Claim::Busy { until: begin.now, no_lease: false }
 }
 
-enum Judged {
+enum Answer {
     Claim(Claim),
     AttemptAnew,
     NoRecord,
@@ -173,10 +173,10 @@ async fn claim<L: Ledger + ?Sized>(
     order_id: &OrderId,
     begin: &Begin,
     intent: Intent,
-) -> Result<Judged, LedgerError> {
+) -> Result<Answer, LedgerError> {
     let started = |entry: Entry, earlier_doubt, took_over| {
         let lease = Lease { order_id: order_id.clone(), entry, earlier_doubt, took_over };
-        Judged::Claim(Claim::Started(Box::new(lease)))
+        Answer::Claim(Claim::Started(Box::new(lease)))
     };
     Ok(match ledger.apply(order_id, &intent).await? {
         Applied::Written { old, new } => {
@@ -195,18 +195,18 @@ async fn claim<L: Ledger + ?Sized>(
             started(*entry, doubt, false)
         }
         Applied::Refused(Found::Entry(entry)) => judge(&entry, begin),
-        Applied::Refused(Found::Nothing) => Judged::NoRecord,
-        Applied::Refused(Found::Unreadable) => Judged::Claim(Claim::Unreadable),
+        Applied::Refused(Found::Nothing) => Answer::NoRecord,
+        Applied::Refused(Found::Unreadable) => Answer::Claim(Claim::Unreadable),
     })
 }
 
 /// What a record that refused `begin` means for it. The order of the questions matters.
-fn judge(found: &Entry, begin: &Begin) -> Judged {
+fn judge(found: &Entry, begin: &Begin) -> Answer {
     let same_order = found.fingerprint == begin.fingerprint;
     let same = same_order && found.attempt == begin.attempt && found.provider == begin.provider;
     let claim = match found.state {
         State::Paid if same_order => Claim::Done { charge_id: found.charge_id.clone() },
-        State::Declined if begin.follows(found) && begin.may_follow(found) => return Judged::AttemptAnew,
+        State::Declined if begin.follows(found) && begin.may_follow(found) => return Answer::AttemptAnew,
         State::Declined if begin.follows(found) => Claim::Held { reason: RESTORED.to_owned() },
         _ if found.attempt > begin.attempt => Claim::Superseded,
         _ if !same => Claim::Mismatch,
@@ -216,7 +216,7 @@ fn judge(found: &Entry, begin: &Begin) -> Judged {
         State::Claimed | State::Prepared | State::Sent if !begin.can_continue(found) => Claim::Unreadable,
         State::Claimed | State::Prepared | State::Sent => busy(found.lease_until, begin.now),
     };
-    Judged::Claim(claim)
+    Answer::Claim(claim)
 }
 
 /// A lease that has just ended is still respected for [`SKEW`]; coming back sooner would only burn a receive.

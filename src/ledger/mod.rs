@@ -80,7 +80,7 @@ pub trait Ledger: Send + Sync {
         intent: &Intent,
     ) -> impl Future<Output = Result<Applied, LedgerError>> + Send;
 
-    /// Reads a record, for people and tools; no decision about money rests on it.
+    /// Reads a record, for people and tools: the function decides about money by what its writes answer alone.
     ///
     /// # Errors
     /// The store did not answer.

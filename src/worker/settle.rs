@@ -41,7 +41,7 @@ pub(super) struct Change {
 
 /// What the calls need.
 #[derive(Debug)]
-pub(super) struct Desk<Q> {
+pub(super) struct Calls<Q> {
     pub(super) queue: Arc<Q>,
     pub(super) url: String,
     pub(super) hand: Arc<Hand>,
@@ -51,14 +51,14 @@ pub(super) struct Desk<Q> {
 
 impl Settler {
     /// Starts the two tasks.
-    pub(super) fn start<Q: Queue + 'static>(desk: Desk<Q>, tasks: &mut JoinSet<()>) -> Self {
-        let desk = Arc::new(desk);
+    pub(super) fn start<Q: Queue + 'static>(calls: Calls<Q>, tasks: &mut JoinSet<()>) -> Self {
+        let calls = Arc::new(calls);
         let (deletes, to_delete) = unbounded_channel();
         let (changes, to_change) = unbounded_channel();
-        let of_deletes = Arc::clone(&desk);
-        let hand = Arc::clone(&desk.hand);
+        let of_deletes = Arc::clone(&calls);
+        let hand = Arc::clone(&calls.hand);
         tasks.spawn(pump(to_delete, Arc::clone(&hand), move |ids| Arc::clone(&of_deletes).delete(ids)));
-        tasks.spawn(pump(to_change, hand, move |batch| Arc::clone(&desk).change(batch)));
+        tasks.spawn(pump(to_change, hand, move |batch| Arc::clone(&calls).change(batch)));
         Self { deletes, changes }
     }
 
@@ -112,7 +112,7 @@ async fn fill<T>(things: &mut UnboundedReceiver<T>, hand: &Hand, batch: &mut Vec
     }
 }
 
-impl<Q: Queue> Desk<Q> {
+impl<Q: Queue> Calls<Q> {
     async fn delete(self: Arc<Self>, mut ids: Vec<MessageId>) {
         let mut tries: u32 = 0;
         loop {

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::{
     sync::{Semaphore, SemaphorePermit, watch},
-    task::JoinSet,
+    task::{JoinError, JoinSet},
     time::{Instant, sleep},
 };
 
@@ -25,7 +25,7 @@ use crate::{
     backoff::Backoff,
     batch::{Batch, BatchResult, BatchRules, Judged, Pace},
     charge::{Health, Step},
-    decision::RetryReason,
+    decision::{Decision, RetryReason},
     event::{epoch_millis, receive_count},
     heartbeat::Heartbeat,
     metrics::Metrics,
@@ -90,7 +90,9 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
         let mut working = JoinSet::new();
         let mut failures: u32 = 0;
         while let Some(received) = self.unless_stopped(self.receive_when_there_is_room()).await {
-            while working.try_join_next().is_some() {}
+            if reap(&mut working).is_err() {
+                break;
+            }
             match received {
                 Ok(messages) => {
                     failures = 0;
@@ -106,7 +108,7 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
                 }
             }
         }
-        working.join_all().await;
+        while working.join_next().await.is_some() {}
     }
 
     /// One receive, and the work on what it brings; nothing if the worker stops first.
@@ -188,16 +190,23 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
         metrics
     }
 
-    /// Receives nothing for a while when the ledger or the provider fails batch after batch.
+    /// Receives nothing for a while when the ledger or the provider fails batch after batch. An answer that proves
+    /// nothing, such as a server error or none at all, counts when the batch before had one, too: it may be about one
+    /// order alone.
     fn mind_failures(&self, result: &BatchResult) {
-        if result.judged.iter().any(|one| one.outcome.decision.is_ack()) {
+        let outcomes = || result.judged.iter().map(|one| &one.outcome);
+        if outcomes().any(|outcome| outcome.decision.is_ack()) {
             self.failing.store(0, Ordering::Relaxed);
             return;
         }
-        if result.judged.iter().all(|one| one.outcome.facts.health == Health::Fine) {
+        let fails = outcomes().any(|outcome| outcome.facts.health != Health::Fine);
+        if !fails && !outcomes().any(|outcome| is_without_proof(&outcome.decision)) {
             return;
         }
         let in_a_row = self.failing.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        if !fails && in_a_row == 1 {
+            return;
+        }
         let pause = FAILING_BACKOFF.delay(in_a_row, &self.worker.random).max(SHORTEST_PAUSE);
         let pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         tracing::warn!(pause_ms, "the ledger, the provider or S3 fails: nothing is received for a while");
@@ -221,6 +230,19 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
             body: Ok(message.body),
         }
     }
+}
+
+/// Forgets the tasks that have ended; an error if one of them panicked outside of a step. Its messages stay in hand and
+/// would be dropped whenever they came again, so the loop ends, and the process with it.
+fn reap(working: &mut JoinSet<Metrics>) -> Result<(), JoinError> {
+    while let Some(ended) = working.try_join_next() {
+        ended?;
+    }
+    Ok(())
+}
+
+fn is_without_proof(decision: &Decision) -> bool {
+    matches!(decision, Decision::Retry { reason: RetryReason::Gateway(_), .. })
 }
 
 /// What the worker adds to a batch.

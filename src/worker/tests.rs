@@ -16,7 +16,7 @@ use crate::{
     backoff::Backoff,
     charge::{Delivery, Facts, Health, Outcome},
     clock::Timestamp,
-    decision::{AckReason, Decision, RetryReason},
+    decision::{AckReason, Code, Decision, RetryReason},
     order::{Order, OrderRules},
     queue::{
         Outgoing, Receive,
@@ -344,6 +344,18 @@ async fn retries_and_poison_follow_the_same_rules_as_in_lambda() {
 
 fn clock_ran(bench: &Bench) -> Duration {
     bench.clock.now().since(Timestamp::from_millis(1_700_000_000_000))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_answers_nothing_pauses_the_receives() {
+    let bench = Bench::new("orders");
+    bench.send(0..200, None);
+    let decide = |_: &str| Decision::retry(RetryReason::Gateway(Code::new("UNKNOWN")));
+    let step = SlowStep { decide, ..SlowStep::taking(Duration::ZERO) };
+    let worker = bench.worker(step, rules(4, 40, 30 * SECOND));
+    Arc::clone(&worker).run(sleep(600 * SECOND)).await.unwrap();
+    let receives = worker.monitor.receives();
+    assert!(receives < 100, "{receives} receives in ten minutes");
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,13 +3,13 @@
 use std::{io::Write, time::Duration};
 
 use charge_once::{
-    backoff::Random,
-    charge::{Desk, OneShotCharge, Outcome, Sweep, TwoPhaseCharge},
+    charge::{Alarm, Facts, Outcome, Sweep},
     clients::Clients,
     clock::Clock,
-    config::{Config, Environment, GatewayKind, ProcessEnvironment},
-    gateway::{Transport, http::HttpGateway, stripe::StripeGateway},
+    config::{Config, Environment, ProcessEnvironment},
+    decision::{Decision, RetryReason},
     ledger::{Attention, Found, Listed, Overview, Selection},
+    wiring::ConfiguredCharge,
 };
 use serde_json::{Value, json};
 
@@ -73,21 +73,8 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
         other => ProcessEnvironment.get(other),
     };
     let config = Config::from_env(&environment)?;
-    let credential = clients.credential(&config.secret).await?;
-    let transport = Transport::new()?;
-    let desk = Desk { ledger, rules: config.rules, clock: clock.clone(), random: Random::System };
-    let swept = match config.gateway {
-        GatewayKind::Http { url } => {
-            let gateway = HttpGateway::new(transport, url, credential, &config.account, clock.clone());
-            let (key_window, look_up) = (config.key_window, config.look_up);
-            let step = OneShotCharge { desk, gateway, key_window, look_up };
-            Box::pin(sweep(&step, &open, &clock)).await
-        }
-        GatewayKind::Stripe { url } => {
-            let gateway = StripeGateway::new(transport, url, credential, &config.account, clock.clone())?;
-            Box::pin(sweep(&TwoPhaseCharge { desk, gateway }, &open, &clock)).await
-        }
-    };
+    let step = Box::pin(ConfiguredCharge::build(&config, clients)).await?;
+    let swept = Box::pin(sweep(&step, &open, &clock)).await;
     report(&swept, json, screen)
 }
 
@@ -100,8 +87,14 @@ struct Swept<'a> {
 async fn sweep<'a>(step: &impl Sweep, open: &'a [Listed], clock: &Clock) -> Vec<Swept<'a>> {
     let mut swept = Vec::with_capacity(open.len());
     for Listed { order_id, entry } in open {
-        let Found::Entry(entry) = entry else { continue };
-        let outcome = step.sweep(order_id, entry, clock.now().plus(TIME_EACH)).await;
+        let outcome = match entry {
+            Found::Entry(entry) => step.sweep(order_id, entry, clock.now().plus(TIME_EACH)).await,
+            Found::Unreadable => Outcome {
+                decision: Decision::retry(RetryReason::RecordUnreadable),
+                facts: Facts { alarm: Some(Alarm::RecordUnreadable), ..Facts::default() },
+            },
+            Found::Nothing => continue,
+        };
         swept.push(Swept { order_id: order_id.as_str(), outcome });
     }
     swept
