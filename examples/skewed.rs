@@ -10,8 +10,8 @@ use std::{sync::Arc, time::Duration};
 
 use charge_once::{
     clients::Clients,
-    clock::{Clock, Timestamp},
-    config::{Config, Environment, ProcessEnvironment, parse_duration},
+    clock::{Clock, Timestamp, parse_duration},
+    config::{Config, Environment, ProcessEnvironment},
     lambda, telemetry,
     wiring::{self, ConfiguredCharge, StartError},
     worker::WorkerRules,

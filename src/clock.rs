@@ -95,6 +95,22 @@ impl fmt::Debug for Clock {
     }
 }
 
+/// Reads a duration as people write it: `500ms`, `10s`, `5m`, `20h` or `7d`.
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    let split = text.find(|c: char| !c.is_ascii_digit())?;
+    let (digits, unit) = text.split_at(split);
+    let count: u64 = digits.parse().ok()?;
+    let millis: u64 = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    count.checked_mul(millis).map(Duration::from_millis)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,5 +122,17 @@ mod tests {
         assert_eq!(a.since(b), Duration::ZERO);
         assert_eq!(Timestamp::from_millis(i64::MAX).plus(Duration::MAX).as_millis(), i64::MAX);
         assert_eq!(Timestamp::from_millis(-1).as_secs(), -1);
+    }
+
+    #[test]
+    fn durations_have_units() {
+        let cases =
+            [("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("20h", 72_000_000), ("1d", 86_400_000)];
+        for (text, millis) in cases {
+            assert_eq!(parse_duration(text), Some(Duration::from_millis(millis)));
+        }
+        for text in ["", "10", "s", "-1s", "1.5s", "1 s", "99999999999999999999s", "18446744073709551615h"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
     }
 }

@@ -160,6 +160,10 @@ impl TextAttribute {
     }
 }
 
+/// The attribute in which a copy in the dead-letter queue says why its message was given up.
+pub const REASON: &str = "reason";
+/// The attribute in which a copy carries the first name of its message.
+pub const ORIGINAL_MESSAGE_ID: &str = "original_message_id";
 /// The attribute in which a copy of a message says when the message itself reached SQS, in epoch milliseconds.
 pub const ORIGINAL_SENT_AT: &str = "original_sent_at";
 

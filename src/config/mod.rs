@@ -20,7 +20,7 @@ use crate::{
 mod collector;
 mod reader;
 
-pub use self::reader::{Environment, ProcessEnvironment, parse_duration};
+pub use self::reader::{Environment, ProcessEnvironment};
 
 use self::reader::Reader;
 

@@ -5,6 +5,7 @@ use std::{net::IpAddr, time::Duration};
 use http::Uri;
 
 use super::{ConfigError, wrong};
+use crate::clock::parse_duration;
 
 /// The environment: a variable's value by its name.
 pub trait Environment {
@@ -136,22 +137,6 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// `500ms`, `10s`, `5m`, `20h` or `7d`.
-pub fn parse_duration(text: &str) -> Option<Duration> {
-    let split = text.find(|c: char| !c.is_ascii_digit())?;
-    let (digits, unit) = text.split_at(split);
-    let count: u64 = digits.parse().ok()?;
-    let millis: u64 = match unit {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return None,
-    };
-    count.checked_mul(millis).map(Duration::from_millis)
-}
-
 fn show(duration: Duration) -> String {
     match duration.as_millis() {
         millis if millis.checked_rem(3_600_000) == Some(0) && millis > 0 => {
@@ -159,22 +144,5 @@ fn show(duration: Duration) -> String {
         }
         millis if millis.checked_rem(1000) == Some(0) => format!("{}s", millis / 1000),
         millis => format!("{millis}ms"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_have_units() {
-        let cases =
-            [("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("20h", 72_000_000), ("1d", 86_400_000)];
-        for (text, millis) in cases {
-            assert_eq!(parse_duration(text), Some(Duration::from_millis(millis)));
-        }
-        for text in ["", "10", "s", "-1s", "1.5s", "1 s", "99999999999999999999s", "18446744073709551615h"] {
-            assert_eq!(parse_duration(text), None, "{text}");
-        }
     }
 }

@@ -1,8 +1,9 @@
 //! Which dead letters are meant: `reason=DECLINED,age>1h,ledger!=paid`.
 
-use std::{str::FromStr, time::Duration};
+use std::str::FromStr;
 
 use super::{DeadLetter, Standing};
+use crate::clock::parse_duration;
 
 /// Conditions that all must hold. Without any, every letter is meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,7 +133,7 @@ impl Condition {
             Field::OrderId => text(letter.order_id.as_ref().map_or("", |id| id.as_str())),
             Field::Group => text(letter.group().unwrap_or_default()),
             Field::Ledger => text(letter.standing.name()),
-            Field::Age => duration(&self.value).is_some_and(|value| self.ranks(&letter.age, &value)),
+            Field::Age => parse_duration(&self.value).is_some_and(|value| self.ranks(&letter.age, &value)),
             Field::Receives => {
                 self.value.parse().is_ok_and(|value: u32| self.ranks(&letter.receive_count, &value))
             }
@@ -179,7 +180,7 @@ impl Field {
         let wrong = |expected: String| Err(FilterError::Value { field, expected });
         match self {
             Self::Age if !ranked => Err(FilterError::Operator { field, allowed: "> or <" }),
-            Self::Age if duration(value).is_none() => {
+            Self::Age if parse_duration(value).is_none() => {
                 wrong("a duration such as 30s, 15m, 20h or 7d".to_owned())
             }
             Self::Receives if compare == Compare::Contains => {
@@ -199,23 +200,9 @@ impl Field {
     }
 }
 
-/// Reads `500ms`, `30s`, `15m`, `20h` or `7d`.
-pub fn duration(text: &str) -> Option<Duration> {
-    let (number, unit) = text.split_at_checked(text.find(|c: char| !c.is_ascii_digit())?)?;
-    let millis: u64 = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return None,
-    };
-    Some(Duration::from_millis(number.parse::<u64>().ok()?.checked_mul(millis)?))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::{collections::BTreeMap, time::Duration};
 
     use super::*;
     use crate::{

@@ -9,10 +9,9 @@ use crate::{
     ledger::{Entry, Found, Ledger, LedgerError, State},
     order::{Order, OrderId, OrderRules},
     queue::{Message, Queue},
+    record::REASON,
 };
 
-/// The attribute in which the function says why it gave a message up.
-pub(super) const REASON: &str = "reason";
 /// Where SQS says that a message came from which it moved itself.
 pub(super) const SOURCE: &str = "DeadLetterQueueSourceArn";
 /// The reason of a message that only points to its order: these tools do not read S3.

@@ -20,7 +20,7 @@ pub use self::{
     discard::{Discard, Discarded},
     edit::{Edit, EditError, NotEdited},
     file::{FileError, Line},
-    filter::{Filter, FilterError, duration},
+    filter::{Filter, FilterError},
     import::Import,
     letter::{DeadLetter, Standing},
     mover::{Fate, Moved, Mover, Plan},

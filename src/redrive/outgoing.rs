@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::{DeadLetter, letter::REASON};
+use super::DeadLetter;
 use crate::{
     order::hex,
     queue::{MAX_BATCH, Outgoing},
-    record::{MessageGroupId, ORIGINAL_SENT_AT, TextAttribute},
+    record::{MessageGroupId, ORIGINAL_MESSAGE_ID, ORIGINAL_SENT_AT, REASON, TextAttribute},
 };
 
 /// What SQS allows.
@@ -17,8 +17,6 @@ const MAX_ATTRIBUTES: usize = 10;
 const MAX_BATCH_BYTES: usize = 1_048_576;
 /// Why the message had died when it was sent back.
 const REDRIVE_REASON: &str = "redrive_reason";
-/// The message's first name, if it had another before.
-const ORIGINAL_MESSAGE_ID: &str = "original_message_id";
 
 /// The message for the queue at `url`: body, group and attributes kept; the reason of its death moves aside, so
 /// that it is not taken for the reason of the next one.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use charge_once::{
     clients::{Choice, Clients, LoadError},
+    clock::parse_duration,
     config::ProcessEnvironment,
 };
 use clap::builder::NonEmptyStringValueParser;
@@ -61,8 +62,7 @@ pub(crate) struct TableArg {
 
 /// Reads `500ms`, `30s`, `15m`, `20h` or `7d`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    charge_once::redrive::duration(text)
-        .ok_or_else(|| "write a duration such as 30s, 15m, 20h or 7d".to_owned())
+    parse_duration(text).ok_or_else(|| "write a duration such as 30s, 15m, 20h or 7d".to_owned())
 }
 
 /// Reads a queue's URL: SQS takes nothing else, and a name or an ARN would fail much later.

@@ -151,6 +151,12 @@ fn write(diagnosis: &Diagnosis, screen: &mut Screen) -> std::io::Result<()> {
         writeln!(screen, "        breaks  {}", finding.breaks)?;
         writeln!(screen, "        fix     {}\n", finding.fix)?;
     }
+    if diagnosis.findings.iter().any(|finding| finding.fix.starts_with("sam deploy")) {
+        writeln!(
+            screen,
+            "`sam deploy` deploys the stack of samconfig.toml's section `default`; --config-env names another\n"
+        )?;
+    }
     let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| diagnosis.count(severity));
     let unread: Vec<&str> = diagnosis.unread.iter().map(|piece| piece.name()).collect();
     if !unread.is_empty() {

@@ -4,8 +4,8 @@ use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use charge_once::{
     clients::Clients,
-    clock::Clock,
-    config::{Config, ProcessEnvironment, parse_duration},
+    clock::{Clock, parse_duration},
+    config::{Config, ProcessEnvironment},
     queue::sqs::SqsQueue,
     telemetry::{self, ErrorChain},
     wiring::{self, ConfiguredCharge, StartError},

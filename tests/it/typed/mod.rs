@@ -35,6 +35,7 @@ const NOT_TYPED: &[(&str, &str)] = &[
     ("cargo new", "the test of docs/your-own-lambda.md types it"),
     ("cargo tree", "`artefact.rs` asks it"),
     ("export", "what every place has set"),
+    ("date -u", "tells the time"),
     ("cargo test", "runs tests that run anyway, beside this one; that they exist is held below"),
     ("python3 scripts/lib/picture.py", "draws what `shown.rs` compares with a run"),
     ("scripts/tools", "installs from the network; `make peers` and `make bench` do"),

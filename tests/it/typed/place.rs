@@ -35,7 +35,7 @@ const INSTEAD: [(&str, &str); 10] = [
     ("--count 20000 ", "--count 200 "),
     ("--port 9000", "--port 0"),
     ("--table LEDGER_TABLE", "--table ledger"),
-    ("--stack charge-once", "--stack shop"),
+    ("--stack charge-once-prod", "--stack shop"),
     ("111122223333/orders", "111122223333/shop-orders"),
     ("--template FILE", "--template template.yaml"),
     ("local FILE", "local events/01-one-order.json"),
