@@ -31,6 +31,8 @@ async fn an_error_is_named_with_what_breaks_and_what_to_type() {
             breaks  orders reappear after 120 s, while a batch may still be worked on for 185 s
             fix     sam deploy --parameter-overrides VisibilityTimeout=185
 
+    `sam deploy` deploys the stack of samconfig.toml's section `default`; --config-env names another
+
     template.yaml, 49 rules: 1 error, 0 warnings
     ");
     let document: Value =
