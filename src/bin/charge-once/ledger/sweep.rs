@@ -126,6 +126,8 @@ fn report(swept: &[Swept<'_>], json: bool, screen: &mut Screen) -> CommandResult
             })
         });
         writeln!(screen, "{:#}", Value::from_iter(documents))?;
+    } else if swept.is_empty() {
+        writeln!(screen, "none")?;
     } else {
         let mut rows = table(["order", "now", "reason", "charge"]);
         for one in swept {
