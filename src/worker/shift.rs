@@ -40,6 +40,11 @@ use crate::{
 const RECEIVE_BACKOFF: Backoff = Backoff { base: Duration::from_millis(500), cap: Duration::from_secs(30) };
 /// Waits while the ledger or the provider fails: receiving on would only use up the messages' receives.
 const FAILING_BACKOFF: Backoff = Backoff { base: Duration::from_secs(5), cap: Duration::from_secs(60) };
+/// The same while the provider's answers prove nothing, such as server errors or none at all. They may be about a few
+/// orders alone, and others should not wait long for those.
+const DOUBTFUL_BACKOFF: Backoff = Backoff { base: Duration::from_secs(5), cap: Duration::from_secs(20) };
+/// So many batches in a row count as doubtful.
+const DOUBTFUL: u32 = 3;
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 /// SQS lets nobody keep a message for more than 12 h; some minutes before that its work must have ended.
 const LONGEST_HOLD: Duration = Duration::from_secs(11 * 3600 + 50 * 60);
@@ -190,9 +195,7 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
         metrics
     }
 
-    /// Receives nothing for a while when the ledger or the provider fails batch after batch. An answer that proves
-    /// nothing, such as a server error or none at all, counts when the batch before had one, too: it may be about one
-    /// order alone.
+    /// Receives nothing for a while when the ledger or the provider fails batch after batch.
     fn mind_failures(&self, result: &BatchResult) {
         let outcomes = || result.judged.iter().map(|one| &one.outcome);
         if outcomes().any(|outcome| outcome.decision.is_ack()) {
@@ -204,10 +207,11 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
             return;
         }
         let in_a_row = self.failing.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        if !fails && in_a_row == 1 {
+        if !fails && in_a_row < DOUBTFUL {
             return;
         }
-        let pause = FAILING_BACKOFF.delay(in_a_row, &self.worker.random).max(SHORTEST_PAUSE);
+        let backoff = if fails { FAILING_BACKOFF } else { DOUBTFUL_BACKOFF };
+        let pause = backoff.delay(in_a_row, &self.worker.random).max(SHORTEST_PAUSE);
         let pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         tracing::warn!(pause_ms, "the ledger, the provider or S3 fails: nothing is received for a while");
         self.room.close_for(pause);
@@ -242,7 +246,12 @@ fn reap(working: &mut JoinSet<Metrics>) -> Result<(), JoinError> {
 }
 
 fn is_without_proof(decision: &Decision) -> bool {
-    matches!(decision, Decision::Retry { reason: RetryReason::Gateway(_), .. })
+    match decision {
+        Decision::Retry { reason: RetryReason::Gateway(kind), .. } => {
+            ["UNKNOWN", "SETTLING"].contains(&kind.as_str())
+        }
+        Decision::Retry { .. } | Decision::Ack(_) | Decision::Poison(_) => false,
+    }
 }
 
 /// What the worker adds to a batch.
