@@ -95,6 +95,11 @@ impl fmt::Debug for Clock {
     }
 }
 
+/// Reads epoch milliseconds as SQS writes them; `None` for anything else.
+pub(crate) fn epoch_millis(text: &str) -> Option<Timestamp> {
+    text.trim().parse().ok().filter(|millis| *millis > 0).map(Timestamp::from_millis)
+}
+
 /// Reads a duration as people write it: `500ms`, `10s`, `5m`, `20h` or `7d`.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let split = text.find(|c: char| !c.is_ascii_digit())?;

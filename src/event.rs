@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::{
-    clock::Timestamp,
+    clock::epoch_millis,
     record::{MessageGroupId, MessageId, QueueArn, ReceiptHandle, Record, RecordError, TextAttribute},
 };
 
@@ -246,10 +246,6 @@ pub(crate) fn receive_count(text: Option<&str>) -> u32 {
     count.clamp(1, MAX_RECEIVE_COUNT)
 }
 
-pub(crate) fn epoch_millis(text: &str) -> Option<Timestamp> {
-    text.trim().parse().ok().filter(|millis| *millis > 0).map(Timestamp::from_millis)
-}
-
 /// The attributes that hold text; what cannot be read is left out, it does not matter to the order.
 fn text_attributes(raw: &RawValue) -> Vec<TextAttribute> {
     #[derive(Deserialize)]
@@ -269,6 +265,7 @@ fn text_attributes(raw: &RawValue) -> Vec<TextAttribute> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Timestamp;
 
     fn one(record: &str) -> Record {
         records(&format!(r#"{{"Records":[{record}]}}"#)).unwrap().remove(0)

@@ -10,7 +10,6 @@ use tracing::level_filters::LevelFilter;
 use crate::{
     backoff::Backoff,
     charge::{LookUp, Rules},
-    clock::Timestamp,
     gateway::secret::Secret,
     money::Currency,
     order::OrderRules,
@@ -299,20 +298,9 @@ fn rules<E: Environment>(env: &Reader<'_, E>) -> Result<Rules, ConfigError> {
         renews_lease: false,
         call_timeout,
         retention,
-        epoch: ledger_epoch(env)?,
+        epoch: env.moment("LEDGER_EPOCH")?,
         ack_declined: env.choice("DECLINED", &[("poison", false), ("ack", true)], false)?,
     })
-}
-
-fn ledger_epoch<E: Environment>(env: &Reader<'_, E>) -> Result<Option<Timestamp>, ConfigError> {
-    let Some(text) = env.text("LEDGER_EPOCH") else { return Ok(None) };
-    match crate::clock::parse_instant(&text) {
-        Some(instant) => Ok(Some(instant)),
-        None => wrong(
-            "LEDGER_EPOCH",
-            "must be RFC 3339 such as 2026-01-01T00:00:00Z, or an epoch in seconds or milliseconds",
-        ),
-    }
 }
 
 fn move_poison_to<E: Environment>(env: &Reader<'_, E>) -> Result<Option<String>, ConfigError> {

@@ -5,7 +5,7 @@ use std::{net::IpAddr, time::Duration};
 use http::Uri;
 
 use super::{ConfigError, wrong};
-use crate::clock::parse_duration;
+use crate::clock::{Timestamp, parse_duration, parse_instant};
 
 /// The environment: a variable's value by its name.
 pub trait Environment {
@@ -29,6 +29,9 @@ impl<F: Fn(&str) -> Option<String>> Environment for F {
         self(name)
     }
 }
+
+/// 2015: Lambda's first year. What is earlier is a date in another form, such as 20261130, which as seconds is in 1970.
+const EARLIEST_MOMENT: i64 = 1_420_070_400;
 
 /// Reads variables; an empty one counts as not set, because templates cannot leave one out.
 pub(super) struct Reader<'a, E>(pub(super) &'a E);
@@ -63,6 +66,17 @@ impl<E: Environment> Reader<'_, E> {
         match text.parse() {
             Ok(number) if (min..=max).contains(&number) => Ok(number),
             _ => wrong(name, format!("must be an integer from {min} to {max}")),
+        }
+    }
+
+    pub(super) fn moment(&self, name: &'static str) -> Result<Option<Timestamp>, ConfigError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        match parse_instant(&text).filter(|instant| instant.as_secs() >= EARLIEST_MOMENT) {
+            Some(instant) => Ok(Some(instant)),
+            None => wrong(
+                name,
+                "must be RFC 3339 such as 2026-01-01T00:00:00Z, or an epoch in seconds or milliseconds, and not before 2015",
+            ),
         }
     }
 

@@ -67,6 +67,7 @@ fn a_bad_setting_is_refused_by_name() {
         &[("QUEUE_URL", "orders")],
         &[("RECORD_DAYS", "7")],
         &[("LEDGER_EPOCH", "today")],
+        &[("LEDGER_EPOCH", "20261130")],
         &[("LOG_LEVEL", "loud")],
         &[("GATEWAY_ACCOUNT", "a b")],
     ];
@@ -100,7 +101,8 @@ fn a_bad_setting_is_refused_by_name() {
     DECLINED must be one of poison, ack
     QUEUE_URL must start with https://
     RECORD_DAYS must be an integer from 19 to 3650
-    LEDGER_EPOCH must be RFC 3339 such as 2026-01-01T00:00:00Z, or an epoch in seconds or milliseconds
+    LEDGER_EPOCH must be RFC 3339 such as 2026-01-01T00:00:00Z, or an epoch in seconds or milliseconds, and not before 2015
+    LEDGER_EPOCH must be RFC 3339 such as 2026-01-01T00:00:00Z, or an epoch in seconds or milliseconds, and not before 2015
     LOG_LEVEL must be one of error, warn, info, debug, trace
     GATEWAY_ACCOUNT must be 1 to 64 of A-Z a-z 0-9 . _ -
     ");

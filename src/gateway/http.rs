@@ -17,6 +17,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
@@ -54,6 +55,25 @@ struct AnswerBody {
     status: Option<String>,
     code: Option<String>,
     attempt: Option<u32>,
+    #[serde(default)]
+    order_id: Value,
+    #[serde(default)]
+    amount_minor: Value,
+    #[serde(default)]
+    currency: Value,
+}
+
+impl AnswerBody {
+    /// Whether what a look-up found names another order, or another amount. None of it need be there.
+    fn is_about_another(&self, order: &Order) -> bool {
+        let differs = |value: &Value, ours: &str| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            !value.is_null() && !text.eq_ignore_ascii_case(ours)
+        };
+        differs(&self.order_id, order.id().as_str())
+            || differs(&self.amount_minor, &order.money().minor().to_string())
+            || differs(&self.currency, order.money().currency().code())
+    }
 }
 
 impl HttpGateway {
@@ -108,13 +128,17 @@ impl HttpGateway {
                 )
             });
         }
+        let says_something = body.as_ref().is_some_and(|body| body.code.is_some() || body.status.is_some());
         let code = body.and_then(|body| body.code);
         let code =
             || code.as_deref().map_or_else(|| Code::new(&format!("http_{}", status.as_u16())), Code::foreign);
         let kind = match status {
             _ if is_not_the_providers(response) => GatewayErrorKind::Unknown { server_error: false },
             StatusCode::PAYMENT_REQUIRED => GatewayErrorKind::Declined(code()),
-            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND => GatewayErrorKind::Rejected(code()),
+            StatusCode::BAD_REQUEST => GatewayErrorKind::Rejected(code()),
+            // A wrong path in GATEWAY_URL, and an ingress without the provider behind it, look like this.
+            StatusCode::NOT_FOUND if !says_something => GatewayErrorKind::Unknown { server_error: false },
+            StatusCode::NOT_FOUND => GatewayErrorKind::Rejected(code()),
             // What the draft says of a key that was used with another payload.
             StatusCode::UNPROCESSABLE_ENTITY => GatewayErrorKind::KeyMismatch,
             StatusCode::CONFLICT => GatewayErrorKind::Conflict,
@@ -187,7 +211,7 @@ impl OneShotGateway for HttpGateway {
             return Ok(LookedUp::Nothing);
         }
         // An answer that does not name its attempt is of the only one there is, or of an unknown one.
-        let of_this_attempt = body.attempt.unwrap_or(1) == order.attempt();
+        let of_this_attempt = body.attempt.unwrap_or(1) == order.attempt() && !body.is_about_another(order);
         match answer(body, request_id(&response))? {
             answer if of_this_attempt => Ok(LookedUp::Charge(answer)),
             Answer::Succeeded(_) | Answer::Processing | Answer::Failed(_) => Ok(LookedUp::Unclear),
@@ -253,7 +277,7 @@ mod tests {
             (401, GatewayErrorKind::AuthConfig { unauthenticated: true }),
             (402, GatewayErrorKind::Declined(code("http_402"))),
             (403, GatewayErrorKind::AuthConfig { unauthenticated: false }),
-            (404, GatewayErrorKind::Rejected(code("http_404"))),
+            (404, GatewayErrorKind::Unknown { server_error: false }),
             (408, GatewayErrorKind::Unknown { server_error: false }),
             (409, GatewayErrorKind::Conflict),
             (422, GatewayErrorKind::KeyMismatch),
@@ -277,6 +301,8 @@ mod tests {
             let error = charge(answering(status, None, body)).await.unwrap_err();
             assert_eq!(error.kind, GatewayErrorKind::Unknown { server_error: false }, "{status} {body}");
         }
+        let refused = charge(answering(404, None, r#"{"code":"no_such_method"}"#)).await.unwrap_err();
+        assert_eq!(refused.kind, GatewayErrorKind::Rejected(Code::new("no_such_method")));
         let no_route = r#"{"message":"Not Found"}"#;
         let error = charge(answering(404, None, no_route)).await.unwrap_err();
         assert_eq!(error.kind, GatewayErrorKind::Unknown { server_error: false });
@@ -329,6 +355,13 @@ mod tests {
         assert_eq!(find(2, 200, r#"{"id":"c","status":"succeeded","attempt":2}"#).await, paid());
         assert_eq!(find(2, 200, r#"{"id":"c","status":"failed"}"#).await, LookedUp::Unclear);
         assert_eq!(find(1, 200, r#"{"id":"c","status":"succeeded","attempt":2}"#).await, LookedUp::Unclear);
+        for other in [r#""order_id":"o-2""#, r#""amount_minor":101"#, r#""currency":"USD""#] {
+            let body = format!(r#"{{"id":"c","status":"succeeded",{other}}}"#).leak();
+            assert_eq!(find(1, 200, body).await, LookedUp::Unclear, "{other}");
+        }
+        let whole =
+            r#"{"id":"c","status":"succeeded","order_id":"o-1","amount_minor":"100","currency":"eur"}"#;
+        assert_eq!(find(1, 200, whole).await, paid());
         assert_eq!(find(1, 404, "").await, LookedUp::Nothing);
         assert_eq!(find(1, 200, r#"{"status":"none"}"#).await, LookedUp::Nothing);
     }

@@ -118,7 +118,7 @@ pub(super) fn read_object<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Opti
 
 /// Whether a status that would end or hold an order came from something in front of the provider, which says nothing
 /// about an order: with a page or a text, as ingresses and proxies write them, or with what API Gateway says of a route
-/// that it does not have. A provider answers in JSON, or with the status alone.
+/// that it does not have.
 pub(super) fn is_not_the_providers(response: &Response<Bytes>) -> bool {
     let would_end = [
         StatusCode::BAD_REQUEST,

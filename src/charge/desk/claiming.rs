@@ -82,7 +82,7 @@ impl<L: Ledger> Desk<L> {
     /// because there is no record. The older of what the producer and what SQS says counts.
     fn may_be_new(&self, work: &Work<'_>, now: Timestamp) -> bool {
         let times = [work.order.created_at(), work.delivery.sent_at];
-        let Some(made_at) = times.into_iter().flatten().min() else { return true };
+        let Some(made_at) = times.into_iter().flatten().min() else { return self.rules.epoch.is_none() };
         let forgotten = now.minus(self.rules.retention.saturating_sub(RETENTION_MARGIN));
         made_at >= forgotten && self.rules.epoch.is_none_or(|epoch| made_at >= epoch)
     }

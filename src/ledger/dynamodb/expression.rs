@@ -127,7 +127,8 @@ fn resolve(resolution: &Resolution) -> Expression {
 /// Creates the record, or takes over what a dead owner left: one expression for both, so that one call decides.
 fn begin(begin: &Begin) -> Expression {
     let create = if begin.may_create { "attribute_not_exists(pk) OR " } else { "" };
-    // Only what a provider of this kind left; `:zero` is bound by the increment of the fence.
+    // Only what a provider of this kind left, and only where what a decision rests on is there: the write would mend it.
+    // `:zero` is bound by the increment of the fence.
     let (left, states) = match begin.one_shot {
         true => (
             "(#state = :claimed OR #state = :sent AND first_sent_at >= :zero)",
@@ -137,7 +138,8 @@ fn begin(begin: &Begin) -> Expression {
     };
     let condition = format!(
         "{create}(version = :new_version AND {left} AND fingerprint = :new_fingerprint \
-         AND attempt = :new_attempt AND provider = :new_provider AND lease_until < :stale)"
+         AND attempt = :new_attempt AND provider = :new_provider AND lease_until < :stale \
+         AND fence >= :zero AND state_changed_at >= :zero)"
     );
     let expression = first_begin(owned(Expression::when(condition), begin), begin)
         .states(&states)
