@@ -29,6 +29,8 @@ pub struct Discarded {
     pub deleted: usize,
     /// Among those, orders that are not paid: they will never be charged.
     pub not_paid: Vec<String>,
+    /// Among those, orders of which it is not known whether they are paid.
+    pub in_doubt: Vec<String>,
     /// Orders that were refused.
     pub refused: Vec<String>,
     /// Still in the queue although they should be gone.
@@ -87,10 +89,8 @@ impl Discarded {
                 return false;
             }
             Standing::Paid { .. } => {}
-            Standing::Held { .. }
-            | Standing::Unsettled
-            | Standing::Unreadable
-            | Standing::NoOrder { .. }
+            Standing::Held { .. } | Standing::Unsettled | Standing::Unreadable => self.in_doubt.push(name),
+            Standing::NoOrder { .. }
             | Standing::NoRecord
             | Standing::Begun
             | Standing::Declined { .. }

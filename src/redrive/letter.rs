@@ -42,7 +42,7 @@ pub enum Standing {
         /// Why.
         code: String,
     },
-    /// Never begun, or forgotten.
+    /// Never begun, or forgotten; or only the attempt before it was, and declined.
     NoRecord,
     /// Begun; nothing can have been charged.
     Begun,
@@ -101,6 +101,8 @@ impl Standing {
     fn recorded(order: &Order, entry: &Entry) -> Self {
         let code = |code: &Option<String>| code.clone().unwrap_or_else(|| "unknown".to_owned());
         match entry.state {
+            // The attempt after a declined one: nothing was begun of it, and its delivery charges.
+            State::Declined if entry.attempt.checked_add(1) == Some(order.attempt()) => Self::NoRecord,
             // A record about another content says nothing about this one, whoever was charged for what.
             _ if entry.fingerprint != order.fingerprint() && entry.attempt >= order.attempt() => {
                 Self::Mismatch

@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::DeadLetter;
 use crate::{
+    clock::epoch_millis,
     order::hex,
     queue::{MAX_BATCH, Outgoing},
     record::{MessageGroupId, ORIGINAL_MESSAGE_ID, ORIGINAL_SENT_AT, REASON, TextAttribute},
@@ -31,12 +32,14 @@ pub(super) fn outgoing(letter: &DeadLetter, url: &str) -> Outgoing {
     let lacks =
         |attributes: &[TextAttribute], name: &str| !attributes.iter().any(|attribute| attribute.name == name);
     // A copy gets a time of its own from SQS, and an old order would pass for one that cannot have been charged yet.
-    // So this one has its place, whatever the producer sends along.
-    if let Some(sent_at) =
-        message.system.get("SentTimestamp").filter(|_| lacks(&attributes, ORIGINAL_SENT_AT))
-    {
+    // So this one has its place, whatever the producer sends along, under this very name, too.
+    let named = attributes.iter().find(|attribute| attribute.name == ORIGINAL_SENT_AT);
+    let sent = message.system.get("SentTimestamp").map(String::as_str);
+    let times = [sent, named.map(|attribute| attribute.value.as_str())];
+    if let Some(first) = times.into_iter().flatten().filter_map(epoch_millis).min() {
+        attributes.retain(|attribute| attribute.name != ORIGINAL_SENT_AT);
         attributes.truncate(MAX_ATTRIBUTES.saturating_sub(1));
-        attributes.push(TextAttribute::string(ORIGINAL_SENT_AT, sent_at));
+        attributes.push(TextAttribute::string(ORIGINAL_SENT_AT, first.as_millis().to_string()));
     }
     let mut bytes = message.body.len().saturating_add(attributes.iter().map(bytes_of).sum());
     for added in [

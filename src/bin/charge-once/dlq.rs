@@ -23,7 +23,7 @@ use charge_once::{
 use clap::Subcommand;
 
 use crate::{
-    CommandResult,
+    CommandError, CommandResult,
     aws::{AwsArgs, TableArg, duration, queue_url},
     screen::{Screen, note},
     signals::Stop,
@@ -96,6 +96,19 @@ struct WalkArgs {
     /// How long a message is hidden from others while this command looks at the queue
     #[arg(long, value_parser = hide, default_value = "5m", value_name = "DURATION")]
     hide: Duration,
+    /// Also a queue that has a dead-letter queue of its own, where each look uses up a receive of orders at work
+    #[arg(long)]
+    any_queue: bool,
+}
+
+/// The queue is one that is worked on.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{url} has a dead-letter queue of its own, so it is one that is worked on, and looking would use up a receive of \
+     each order; name its dead-letter queue, or say --any-queue"
+)]
+struct WorkedOn {
+    url: String,
 }
 
 impl OrderArgs {
@@ -117,6 +130,16 @@ impl WalkArgs {
             // Long enough for SQS to ask all its servers, short enough for the client's timeout.
             wait: Duration::from_secs(1),
         }
+    }
+
+    /// How full the queue is, before anything is received from it.
+    async fn depth(&self, clients: &Clients) -> Result<QueueFacts, CommandError> {
+        let url = self.dlq.dlq_url.clone();
+        let depth = clients.queue().facts(&url).await?;
+        if depth.has_dead_letter_queue && !self.any_queue {
+            return Err(WorkedOn { url }.into());
+        }
+        Ok(depth)
     }
 }
 

@@ -150,6 +150,13 @@ async fn in_doubt(provider: Provider, rules: Vec<Rule>, settings: &[(&str, &str)
 }
 
 async fn sweep(stack: &Stack, provider: Provider, more: &[(&str, &str)]) -> Value {
+    let (swept, code, said) = sweeping(stack, provider, more).await;
+    assert_eq!(code, Some(0), "{said}");
+    swept
+}
+
+/// What became of the first order, how the command ended, and what it said on standard error.
+async fn sweeping(stack: &Stack, provider: Provider, more: &[(&str, &str)]) -> (Value, Option<i32>, String) {
     let base = stack.provider().base_url();
     let (gateway, url) = match provider {
         Provider::Http => ("http", format!("{base}/charges")),
@@ -170,9 +177,8 @@ async fn sweep(stack: &Stack, provider: Provider, more: &[(&str, &str)]) -> Valu
         .output()
         .await
         .unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
     let swept: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    swept.into_iter().next().unwrap()
+    (swept.into_iter().next().unwrap(), output.status.code(), text(&output.stderr))
 }
 
 fn row(stack: &Stack) -> Value {
@@ -244,10 +250,15 @@ async fn a_record_of_another_account_is_left_alone() {
     let rules = unanswered(&[(Operation::Charge, Effect::ResetAfter {})]);
     let stack = in_doubt(Provider::Http, rules, &[]).await;
     let before = row(&stack);
-    let swept =
-        sweep(&stack, Provider::Http, &[("GATEWAY_LOOKUP", "on"), ("GATEWAY_ACCOUNT", "other")]).await;
-    assert_eq!(swept["reason"], "GATEWAY:OTHER_PROVIDER");
+    // Settings with which nobody can be asked are no success.
+    let settings = [("GATEWAY_LOOKUP", "on"), ("GATEWAY_ACCOUNT", "other")];
+    let (swept, code, _) = sweeping(&stack, Provider::Http, &settings).await;
+    assert_eq!((swept["reason"].as_str(), code), (Some("GATEWAY:OTHER_PROVIDER"), Some(1)));
     assert_eq!(row(&stack), before);
+    let nowhere = [("GATEWAY_LOOKUP", "on"), ("GATEWAY_URL", "http://127.0.0.1:1/charges")];
+    let (swept, code, said) = sweeping(&stack, Provider::Http, &nowhere).await;
+    assert_eq!((swept["reason"].as_str(), code), (Some("GATEWAY:NOT_SENT"), Some(1)));
+    assert!(said.contains("1 order could not be asked about"), "{said}");
 }
 
 /// The conditions and writes of a decision in DynamoDB are those of the transition, for every state.

@@ -253,3 +253,55 @@ async fn what_cannot_be_found_is_named() {
     let error = said(&["queue", "create", "orders"]).await;
     assert!(error.contains("the queue orders-dlq was not created"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looking_into_a_queue_that_is_worked_on_uses_up_no_receive() {
+    let bench = Bench::start().await;
+    let orders = bench.sqs.queue_url("orders");
+    bench.sqs.queues().send_one("orders", Outgoing { body: order("o-1"), ..Outgoing::default() }).unwrap();
+    for command in ["stats", "peek", "export", "redrive"] {
+        let output = bench.run(&["dlq", command, "--dlq-url", &orders, "--to", &orders][..4]).await;
+        assert_eq!(output.status.code(), Some(1), "{command}");
+    }
+    let output = bench.run(&["dlq", "discard", "--filter", "*", "--dlq-url", &orders, "--confirm"]).await;
+    assert!(text(&output.stderr).contains("say --any-queue"), "{}", text(&output.stderr));
+    // One receive is allowed, and the first one finds it.
+    assert_eq!(bench.drain("orders").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_discarded_order_in_doubt_is_not_called_unpaid() {
+    let bench = Bench::start().await;
+    bench.record(&order("o-1"), "HELD", json!({ "held_reason": "RESTORED", "attention": "HELD" }));
+    bench.bury(&order("o-1"), None);
+    let words = ["dlq", "discard", "--filter", "*", "--force", "--json"];
+    let planned = bench.json(&words).await;
+    assert_eq!((&planned["not_paid"], &planned["in_doubt"]), (&json!([]), &json!(["o-1"])));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_attempt_after_a_declined_one_is_not_called_declined() {
+    let bench = Bench::start().await;
+    bench.record(&order("o-1"), "DECLINED", json!({ "error": "card_declined" }));
+    bench.bury(&order("o-1").replace('}', ",\"attempt\":2}"), None);
+    let stats = bench.json(&["dlq", "stats", "--json"]).await;
+    assert_eq!(stats["groups"][0]["reason"], "NO_RECORD");
+    let planned = bench.json(&["dlq", "redrive", "--json"]).await;
+    assert_eq!((&planned["sent"], &planned["hopeless"]), (&json!(1), &json!([])));
+}
+
+/// The age guard reads the attribute, and a producer may have had the same name for something else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_names_the_time_of_the_first_sending_whatever_the_producer_named_so() {
+    let bench = Bench::start().await;
+    for value in ["2026-11-30T09:00:00Z", "1796029200.5", "99999999999999"] {
+        let attributes = vec![attribute("original_sent_at", value)];
+        let message = Outgoing { body: order("o-1"), attributes, ..Outgoing::default() };
+        bench.sqs.queues().send_one(bench.dlq, message).unwrap();
+        assert_eq!(bench.json(&["dlq", "redrive", "--confirm", "--json"]).await["sent"], 1);
+        let copy = bench.drain("orders").await.remove(0);
+        let named = copy.attributes.iter().find(|attribute| attribute.name == "original_sent_at").unwrap();
+        let named: i64 = named.value.parse().unwrap();
+        assert!(named <= charge_once::clock::Clock::system().now().as_millis(), "{value}: {named}");
+    }
+}

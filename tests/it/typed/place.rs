@@ -28,13 +28,14 @@ use crate::{
 };
 
 /// What is written, and what is typed for it: less of the same, a free port, or the stand-in's name.
-const INSTEAD: [(&str, &str); 10] = [
+const INSTEAD: [(&str, &str); 11] = [
     ("--queue 2000 ", "--queue 10 "),
     ("--queue 20000 ", "--queue 10 "),
     ("--queue 150 ", "--queue 60 "),
     ("--count 20000 ", "--count 200 "),
     ("--port 9000", "--port 0"),
     ("--table LEDGER_TABLE", "--table ledger"),
+    ("$LEDGER_TABLE-restored", "$LEDGER_TABLE"),
     ("--stack charge-once-prod", "--stack shop"),
     ("111122223333/orders", "111122223333/shop-orders"),
     ("--template FILE", "--template template.yaml"),

@@ -39,14 +39,7 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut Screen) -> CommandResult {
     let undertaker = args.walk.undertaker(clients);
-    let depth = undertaker.queue.facts(&undertaker.url).await?;
-    if depth.has_dead_letter_queue && args.confirm && !args.force {
-        return Err(
-            "the queue has a dead-letter queue of its own, so it is one that is worked on; nothing was \
-                    deleted. Name its dead-letter queue, or say --force"
-                .into(),
-        );
-    }
+    let depth = args.walk.depth(clients).await?;
     let bar = progress::bar(depth.visible);
     let (filter, force, confirm) = (args.filter.clone(), args.force, args.confirm);
     let only = args.only_in.as_deref().map(exported).transpose()?;

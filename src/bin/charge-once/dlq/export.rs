@@ -33,7 +33,7 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: &Args, clients: &Clients, screen: &mut Screen) -> CommandResult {
     let undertaker = args.walk.undertaker(clients);
-    let depth = undertaker.queue.facts(&undertaker.url).await?;
+    let depth = args.walk.depth(clients).await?;
     let letters = undertaker.look(usize::MAX).await?;
     for letter in letters.iter().filter(|letter| args.filter.takes(letter)) {
         writeln!(screen, "{}", serde_json::to_string(&Line::of(letter))?)?;

@@ -64,21 +64,25 @@ pub(super) async fn stats(
     screen: &mut Screen,
 ) -> CommandResult {
     let undertaker = args.walk.undertaker(clients);
-    let depth = undertaker.queue.facts(&undertaker.url).await?;
+    let depth = args.walk.depth(clients).await?;
     let letters = undertaker.look(usize::MAX).await?;
-    // Whoever only looks has lost nothing by it.
-    met_all(letters.len(), &depth);
+    let finding = if met_all(letters.len(), &depth) { Finding::Clean } else { Finding::Wrong };
     let stats = Stats::of(&letters);
     if json {
         let groups = stats.groups.iter().map(group);
-        writeln!(screen, "{:#}", json!({ "total": stats.total, "groups": Value::from_iter(groups) }))?;
-        return Ok(Finding::Clean);
+        let document = json!({
+            "total": stats.total,
+            "complete": finding == Finding::Clean,
+            "groups": Value::from_iter(groups),
+        });
+        writeln!(screen, "{document:#}")?;
+        return Ok(finding);
     }
     if stats.total > 0 {
         writeln!(screen, "{}", groups(&stats))?;
     }
     writeln!(screen, "{}; looking counted as one receive of each", plural(stats.total, "message"))?;
-    Ok(Finding::Clean)
+    Ok(finding)
 }
 
 fn groups(stats: &Stats) -> Table {
@@ -104,7 +108,10 @@ pub(super) async fn peek(
     screen: &mut Screen,
 ) -> CommandResult {
     let undertaker = args.walk.undertaker(clients);
+    let depth = args.walk.depth(clients).await?;
     let letters = undertaker.look(usize::MAX).await?;
+    // It shows samples: that there are more is said, and is no failure.
+    met_all(letters.len(), &depth);
     let chosen: Vec<_> = letters.iter().filter(|letter| args.filter.takes(letter)).collect();
     let shown = chosen.iter().take(args.limit);
     if json {

@@ -131,8 +131,11 @@ pub(super) async fn cancel(
         queue.cancel_move(&source.arn, handle).await?;
         return report(queue.latest_move(&source.arn).await?.as_ref(), json, screen);
     }
-    if running.is_some() && !json {
-        writeln!(screen, "A task runs. Nothing was changed; add --confirm")?;
+    match (running, &task) {
+        _ if json => {}
+        (Some(_), _) => writeln!(screen, "A task runs. Nothing was changed; add --confirm")?,
+        (None, Some(_)) => writeln!(screen, "No task runs; the last one:")?,
+        (None, None) => {}
     }
     report(task.as_ref(), json, screen)
 }

@@ -79,7 +79,7 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
         return native::run(&task, clients, json, screen).await;
     }
     let undertaker = args.walk.undertaker(clients);
-    let depth = undertaker.queue.facts(&undertaker.url).await?;
+    let depth = args.walk.depth(clients).await?;
     let plan = Plan {
         filter: args.filter.clone(),
         to: args.to.clone(),

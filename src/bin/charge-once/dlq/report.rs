@@ -60,6 +60,7 @@ pub(super) fn discarded(done: &Discarded, confirmed: bool, json: bool, screen: &
             "seen": done.seen,
             "deleted": done.deleted,
             "not_paid": done.not_paid,
+            "in_doubt": done.in_doubt,
             "refused": done.refused,
             "not_deleted": done.not_deleted,
         });
@@ -67,11 +68,15 @@ pub(super) fn discarded(done: &Discarded, confirmed: bool, json: bool, screen: &
     } else {
         let deleted = if confirmed { "deleted" } else { "would be deleted" };
         writeln!(screen, "{} of {} {deleted}", done.deleted, plural(done.seen, "message"))?;
-        let what = "of those, not paid: nobody will charge them";
-        // What is gone is named whole: there is no second look.
-        match confirmed && !done.not_paid.is_empty() {
-            true => writeln!(screen, "{} {what}\n  {}", done.not_paid.len(), done.not_paid.join(", "))?,
-            false => names(screen, &done.not_paid, what)?,
+        for (gone, what) in [
+            (&done.not_paid, "of those, not paid: nobody will charge them"),
+            (&done.in_doubt, "of those, not known whether paid: nobody will find out by a delivery"),
+        ] {
+            // What is gone is named whole: there is no second look.
+            match confirmed && !gone.is_empty() {
+                true => writeln!(screen, "{} {what}\n  {}", gone.len(), gone.join(", "))?,
+                false => names(screen, gone, what)?,
+            }
         }
         names(screen, &done.refused, "held or in doubt, kept: --force deletes them all the same")?;
         if done.not_deleted > 0 {

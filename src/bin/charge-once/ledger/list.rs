@@ -15,7 +15,7 @@ use super::words;
 use crate::{
     CommandResult, Finding,
     aws::{TableArg, duration},
-    screen::Screen,
+    screen::{Screen, note},
     table::table,
 };
 
@@ -62,7 +62,11 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
     let ledger = clients.ledger(&args.table.table);
     // A record of this very millisecond belongs to the list.
     let before = now.minus(args.older_than).plus(Duration::from_millis(1));
-    let listed = ledger.list(selection, before, args.limit).await?;
+    let mut listed = ledger.list(selection, before, args.limit.saturating_add(1)).await?;
+    if listed.len() > args.limit {
+        listed.truncate(args.limit);
+        note(&format!("there are more than {}: --limit shows more", args.limit));
+    }
     if json {
         writeln!(screen, "{:#}", Value::from_iter(listed.iter().map(document)))?;
     } else if listed.is_empty() {

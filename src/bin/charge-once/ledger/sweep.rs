@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::{
     CommandResult, Finding,
     aws::{TableArg, duration},
-    screen::Screen,
+    screen::{Screen, note, plural},
     table::table,
 };
 
@@ -112,7 +112,8 @@ fn propose(open: &[Listed], json: bool, screen: &mut Screen) -> CommandResult {
     Ok(Finding::Clean)
 }
 
-/// An alarm, such as a charge that contradicts its record, makes the command fail.
+/// An alarm, such as a charge that contradicts its record, makes the command fail, and so do settings with which nobody
+/// can be asked.
 fn report(swept: &[Swept<'_>], json: bool, screen: &mut Screen) -> CommandResult {
     if json {
         let documents = swept.iter().map(|one| {
@@ -139,8 +140,25 @@ fn report(swept: &[Swept<'_>], json: bool, screen: &mut Screen) -> CommandResult
             let charge = one.outcome.facts.charge_id.clone().unwrap_or_default();
             rows.add_row([one.order_id, now, &one.outcome.decision.reason(), &charge]);
         }
-        writeln!(screen, "{rows}\n{} orders asked about", swept.len())?;
+        let settled = swept.iter().filter(|one| !is_open(&one.outcome)).count();
+        writeln!(screen, "{rows}\n{} looked at, {settled} settled", plural(swept.len(), "order"))?;
     }
-    let alarmed = swept.iter().any(|one| one.outcome.facts.alarm.is_some());
-    Ok(if alarmed { Finding::Wrong } else { Finding::Clean })
+    let wrong = swept.iter().filter(|one| is_wrong(&one.outcome)).collect::<Vec<_>>();
+    if let Some(error) = wrong.iter().find_map(|one| one.outcome.facts.error.as_ref()) {
+        note(&format!(
+            "{} could not be asked about, the first because of: {error}",
+            plural(wrong.len(), "order")
+        ));
+    }
+    Ok(if wrong.is_empty() { Finding::Clean } else { Finding::Wrong })
+}
+
+fn is_open(outcome: &Outcome) -> bool {
+    matches!(outcome.decision, Decision::Retry { .. })
+}
+
+/// An alarm, a provider that cannot be reached, and settings of another provider, account or mode.
+fn is_wrong(outcome: &Outcome) -> bool {
+    let wrong = ["GATEWAY:NOT_SENT", "GATEWAY:AUTH_CONFIG", "GATEWAY:OTHER_PROVIDER"];
+    outcome.facts.alarm.is_some() || wrong.contains(&outcome.decision.reason().as_str())
 }
