@@ -190,12 +190,16 @@ impl PoisonReason {
             Self::Envelope(error) => Some(ErrorChain(error).to_string()),
             Self::PayloadUnusable(fault) => Some(ErrorChain(fault).to_string()),
             Self::Order(error) => Some(ErrorChain(error).to_string()),
-            Self::PaymentMethodMissing
-            | Self::AmountNotRepresentable
-            | Self::Mismatch
-            | Self::Superseded
-            | Self::Declined(_)
-            | Self::Held(_) => None,
+            Self::PaymentMethodMissing => {
+                Some("the order has no `payment_method`, and GATEWAY=stripe needs one".to_owned())
+            }
+            Self::AmountNotRepresentable => Some("the provider has no unit for this amount".to_owned()),
+            Self::Mismatch => Some(
+                "the ledger has this `order_id` with another content, an attempt that is not declined, or another provider"
+                    .to_owned(),
+            ),
+            Self::Superseded => Some("the ledger has a later attempt of this order".to_owned()),
+            Self::Declined(_) | Self::Held(_) => None,
         }
     }
 }

@@ -92,9 +92,9 @@ impl<'a> Maker<'a> {
     }
 
     fn message(&mut self, number: u32) -> Generated {
-        let group = format!("cus_{:02}", self.rng.u32(1..=self.customers));
         let lot = self.rng.u8(0..100);
         if lot < self.recipe.poison_percent {
+            let group = group(&mut self.rng, self.customers);
             return Generated { body: self.poison(number), order_id: None, group };
         }
         let poison_or_duplicate = self.recipe.poison_percent.saturating_add(self.recipe.duplicates_percent);
@@ -103,14 +103,17 @@ impl<'a> Maker<'a> {
         {
             return earlier.clone();
         }
-        let order = self.order(number, group);
+        let order = self.order(number);
         self.orders.push(order.clone());
         order
     }
 
-    fn order(&mut self, number: u32, group: String) -> Generated {
+    /// An order with the same number and seed is the same one, whatever share of duplicates and poison is asked for.
+    fn order(&self, number: u32) -> Generated {
+        let mut rng = fastrand::Rng::with_seed(self.recipe.seed.rotate_left(32) ^ u64::from(number));
+        let group = group(&mut rng, self.customers);
         let order_id = format!("gen-{}-{number:05}", self.recipe.seed);
-        let (units, cents) = (self.rng.u32(1..500), self.rng.u32(0..100));
+        let (units, cents) = (rng.u32(1..500), rng.u32(0..100));
         let body = format!(
             r#"{{"order_id":"{order_id}","amount":{units}.{cents:02},"currency":"EUR","customer":"{group}","payment_method":"pm_card_visa"}}"#,
         );
@@ -125,6 +128,11 @@ impl<'a> Maker<'a> {
             _ => format!(r#"{{"order_id":"bad-{number:05}","amount":9.999,"currency":"EUR"}}"#),
         }
     }
+}
+
+/// A customer.
+fn group(rng: &mut fastrand::Rng, customers: u32) -> String {
+    format!("cus_{:02}", rng.u32(1..=customers))
 }
 
 fn record(body: &str, group: Option<&str>, number: u32, now: Timestamp, rng: &mut fastrand::Rng) -> Value {
@@ -202,6 +210,17 @@ mod tests {
         assert!(bodies(&RECIPE).len() < 200);
         let all_poison = Recipe { poison_percent: 100, ..RECIPE };
         assert!(bodies(&all_poison).iter().all(|body| body.contains("bad-")));
+    }
+
+    #[test]
+    fn an_order_is_the_same_in_every_mixture() {
+        let orders = |recipe: Recipe| -> std::collections::BTreeMap<String, String> {
+            messages(&recipe, CUSTOMERS)
+                .filter_map(|message| Some((message.order_id?, message.body)))
+                .collect()
+        };
+        let plain = orders(Recipe { duplicates_percent: 0, poison_percent: 0, ..RECIPE });
+        assert!(orders(RECIPE).into_iter().all(|(id, body)| plain[&id] == body));
     }
 
     #[test]

@@ -6,6 +6,11 @@ use crate::{batch::Judged, charge::Alarm, decision::Decision, order::Order};
 pub fn log(judged: &Judged) {
     let Judged { record, order, outcome, took, .. } = judged;
     let facts = &outcome.facts;
+    let explained = match (&facts.error, &outcome.decision) {
+        (None, Decision::Poison(reason)) => reason.explain(),
+        (None, Decision::Ack(_) | Decision::Retry { .. }) | (Some(_), _) => None,
+    };
+    let error = facts.error.as_deref().or(explained.as_deref());
     let order_id = order.as_ref().map(Order::id).or(facts.named.as_ref());
     macro_rules! line {
         ($level:ident, $message:expr) => {
@@ -23,7 +28,7 @@ pub fn log(judged: &Judged) {
                 handle = facts.handle.as_deref(),
                 charge_id = facts.charge_id.as_deref(),
                 duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-                error = facts.error.as_deref(),
+                error,
                 position = record.message_id.is_none().then_some(record.position),
                 "{}",
                 $message

@@ -116,8 +116,16 @@ impl Function {
     }
 }
 
-/// The most memory a process has held so far, in bytes; `None` where the system does not tell.
+/// The most memory a process, or one that it has started, has held so far, in bytes; `None` where the system does not
+/// tell. The runtimes of some languages serve invocations from children.
 pub(crate) fn peak_memory(process: u32) -> Option<u64> {
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    let children = children.unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    std::iter::once(process).chain(children).filter_map(peak_of_one).max()
+}
+
+fn peak_of_one(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

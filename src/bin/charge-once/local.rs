@@ -74,7 +74,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Keep the function up and answer the Lambda Invoke API until Ctrl-C
-    #[arg(long, conflicts_with_all = ["events", "twice", "json", "queue"])]
+    #[arg(long, conflicts_with_all = [
+        "events", "twice", "json", "queue", "fifo", "worker", "kill_every", "duplicates", "poison", "seed", "batches",
+    ])]
     serve: bool,
     /// The loopback port of --serve, 0 for a free one; 9000 is where cargo-lambda looks
     #[arg(long, default_value_t = 9000, requires = "serve")]
