@@ -65,6 +65,7 @@ build: ## make the Lambda zips, and start this machine's from its zip (FEATURES=
 	scripts/build
 
 deploy: ## build and deploy to your AWS account with SAM, guided the first time (CONFIG=prod for production, PARAMETERS="Name=value" for what changes)
+	CONFIG=$(CONFIG) scripts/deploy check
 	PATH="$$(scripts/tools build):$$PATH" "$$(scripts/tools sam)/sam" build
 	CONFIG=$(CONFIG) scripts/deploy
 

@@ -59,7 +59,7 @@ pub enum Applied {
 
 /// The store did not answer, or not in time. The write may have been applied.
 #[derive(Debug, thiserror::Error)]
-#[error("the ledger did not answer ({code})")]
+#[error("the call to the ledger failed ({code})")]
 pub struct LedgerError {
     /// The store's error code, such as `ThrottlingException`.
     pub code: String,

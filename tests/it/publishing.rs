@@ -112,7 +112,7 @@ fn typed(finds: &str, parameters: &str) -> (bool, String) {
         .status;
     let lines = std::fs::read_to_string(&log).unwrap_or_default();
     for file in [stub, log] {
-        std::fs::remove_file(file).unwrap();
+        drop(std::fs::remove_file(file));
     }
     (status.success(), lines)
 }
@@ -139,4 +139,9 @@ fn the_first_deployment_asks() {
 fn nothing_is_deployed_where_nobody_knows_whether_there_is_a_stack() {
     assert_eq!(typed("no-credentials", ""), (false, LOOK.to_owned()));
     assert_eq!(typed("no-profile", ""), (false, LOOK.to_owned()));
+}
+
+#[test]
+fn a_misspelt_parameter_deploys_nothing() {
+    assert_eq!(typed("a-stack", "LedgrEpoch=2026-11-30T12:00:00Z"), (false, String::new()));
 }

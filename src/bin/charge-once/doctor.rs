@@ -144,6 +144,9 @@ fn document(diagnosis: &Diagnosis) -> Value {
     })
 }
 
+/// How a fix begins that changes parameters.
+const DEPLOY: &str = "sam deploy --parameter-overrides ";
+
 /// Not a table: what breaks and what to type are sentences, and a command must be copied in one piece.
 fn write(diagnosis: &Diagnosis, screen: &mut Screen) -> std::io::Result<()> {
     for finding in &diagnosis.findings {
@@ -151,10 +154,14 @@ fn write(diagnosis: &Diagnosis, screen: &mut Screen) -> std::io::Result<()> {
         writeln!(screen, "        breaks  {}", finding.breaks)?;
         writeln!(screen, "        fix     {}\n", finding.fix)?;
     }
-    if diagnosis.findings.iter().any(|finding| finding.fix.starts_with("sam deploy")) {
+    let changes: Vec<&str> =
+        diagnosis.findings.iter().filter_map(|finding| finding.fix.strip_prefix(DEPLOY)).collect();
+    if !changes.is_empty() {
         writeln!(
             screen,
-            "`sam deploy` deploys the stack of samconfig.toml's section `default`; --config-env names another\n"
+            "all in one, in a checkout of what runs (CONFIG=prod for that section of samconfig.toml):\n        \
+             make deploy PARAMETERS=\"{}\"\n",
+            changes.join(" ")
         )?;
     }
     let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| diagnosis.count(severity));

@@ -6,6 +6,8 @@ use charge_once::{
     clients::Clients,
     clock::{Clock, parse_duration},
     config::{Config, ProcessEnvironment},
+    ledger::{Ledger, dynamodb::DynamoDbLedger},
+    order::OrderId,
     queue::sqs::SqsQueue,
     telemetry::{self, ErrorChain},
     wiring::{self, ConfiguredCharge, StartError},
@@ -54,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long)]
     once: bool,
     /// Serve /healthz and /metrics here, such as 127.0.0.1:9090
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     listen: Option<SocketAddr>,
 }
 
@@ -91,10 +93,28 @@ async fn build(args: &Args, config: Config) -> Result<Worker<ConfiguredCharge, S
     let concurrency = args.concurrency.and_then(|count| usize::try_from(count).ok()).unwrap_or(per_loop);
     let clients = Clients::load(&ProcessEnvironment).await?;
     crate::aws::ready(&clients).await?;
+    has_table(&clients.ledger(&config.ledger_table), &config.ledger_table).await?;
     let step = ConfiguredCharge::build(&config, &clients).await?;
+    if queue_url.ends_with(".fifo") && config.move_poison_to.is_none() {
+        tracing::warn!(
+            "a FIFO queue without POISON_MODE=dlq and DLQ_URL: a message that can never succeed comes back at once, and \
+             each time uses up a receive of those behind it in its group, which may reach the dead-letter queue unworked"
+        );
+    }
     tracing::info!(queue_url, loops, concurrency, "the worker starts");
     let rules = WorkerRules { queue_url, loops, concurrency, visibility: args.visibility, wait: LONG_POLL };
     wiring::worker(config, &clients, step, rules, Clock::system())
+}
+
+/// A misspelt table would use up the receives of every message. Whatever else the ledger answers may pass.
+async fn has_table(ledger: &DynamoDbLedger, table: &str) -> Result<(), StartError> {
+    let Some(nobody) = OrderId::parse("-") else { return Ok(()) };
+    match ledger.get(&nobody).await {
+        Err(error) if error.code == "ResourceNotFoundException" => {
+            Err(format!("LEDGER_TABLE: there is no table {table} in this account and Region").into())
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// Works until the first signal, and serves health and metrics until the work has ended.
@@ -144,6 +164,10 @@ fn stop() -> (oneshot::Sender<()>, impl Future<Output = ()>) {
 async fn until_done<T>(work: impl Future<Output = T>, stop: oneshot::Sender<()>, signals: &mut Signals) -> T {
     let last_words = || tracing::warn!("a second signal: what is being worked on is dropped and comes again");
     signals.watch(work, || drop(stop), last_words).await
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "write an IP address and a port, such as 127.0.0.1:9090")
 }
 
 fn visibility(text: &str) -> Result<Duration, &'static str> {

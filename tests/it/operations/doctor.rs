@@ -26,15 +26,16 @@ async fn an_error_is_named_with_what_breaks_and_what_to_type() {
     let output = doctor(&given).await;
     assert_eq!(output.status.code(), Some(1));
     let shown = text(&output.stdout);
-    insta::assert_snapshot!(shown, @r"
+    insta::assert_snapshot!(shown, @r#"
     error   visibility-covers-retries
             breaks  orders reappear after 120 s, while a batch may still be worked on for 185 s
             fix     sam deploy --parameter-overrides VisibilityTimeout=185
 
-    `sam deploy` deploys the stack of samconfig.toml's section `default`; --config-env names another
+    all in one, in a checkout of what runs (CONFIG=prod for that section of samconfig.toml):
+            make deploy PARAMETERS="VisibilityTimeout=185"
 
     template.yaml, 49 rules: 1 error, 0 warnings
-    ");
+    "#);
     let document: Value =
         serde_json::from_slice(&doctor(&[&given[..], &["--json"]].concat()).await.stdout).unwrap();
     let rules: Vec<&str> =

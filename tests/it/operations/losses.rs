@@ -305,3 +305,21 @@ async fn a_copy_names_the_time_of_the_first_sending_whatever_the_producer_named_
         assert!(named <= charge_once::clock::Clock::system().now().as_millis(), "{value}: {named}");
     }
 }
+
+/// A worker whose table does not exist would use up the receives of every message.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_without_its_table_receives_nothing() {
+    let bench = Bench::start().await;
+    bench.sqs.queues().send_one("orders", Outgoing { body: order("o-1"), ..Outgoing::default() }).unwrap();
+    let mut worker = bench.command(&["worker", "--once"]);
+    worker.envs([
+        ("GATEWAY", "http"),
+        ("GATEWAY_URL", "http://127.0.0.1:1/charges"),
+        ("LEDGER_TABLE", "nope"),
+    ]);
+    let output = worker.output().await.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("there is no table nope"), "{}", text(&output.stderr));
+    // One receive is allowed, and the first one finds it.
+    assert_eq!(bench.drain("orders").await.len(), 1);
+}

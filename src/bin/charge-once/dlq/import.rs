@@ -28,7 +28,7 @@ To repair messages: export them, edit the bodies, import them, and discard the o
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// What `dlq export` wrote
+    /// What `dlq export` wrote; - for standard input
     #[arg(value_name = "FILE.jsonl")]
     file: PathBuf,
     /// The queue's URL
@@ -57,8 +57,11 @@ pub(super) struct Args {
 
 /// The messages of a file that `dlq export` wrote.
 pub(super) fn exported(file: &Path) -> Result<Vec<Message>, CommandError> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+    let text = match file.as_os_str() == "-" {
+        true => std::io::read_to_string(std::io::stdin()),
+        false => std::fs::read_to_string(file),
+    };
+    let text = text.map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
     Ok(Line::parse_all(&text)?)
 }
 

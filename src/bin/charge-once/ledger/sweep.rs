@@ -65,7 +65,7 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
     let ledger = clients.ledger(&args.table.table);
     let open = ledger.list(selection, now.minus(args.older_than), args.limit).await?;
     if !args.confirm {
-        return propose(&open, json, screen);
+        return propose(&open, args.older_than, json, screen);
     }
     let table_name = args.table.table.clone();
     let environment = |name: &str| match name {
@@ -100,7 +100,7 @@ async fn sweep<'a>(step: &impl Sweep, open: &'a [Listed], clock: &Clock) -> Vec<
     swept
 }
 
-fn propose(open: &[Listed], json: bool, screen: &mut Screen) -> CommandResult {
+fn propose(open: &[Listed], older_than: Duration, json: bool, screen: &mut Screen) -> CommandResult {
     if json {
         writeln!(screen, "{:#}", Value::from_iter(open.iter().map(super::list::document)))?;
         return Ok(Finding::Clean);
@@ -108,7 +108,11 @@ fn propose(open: &[Listed], json: bool, screen: &mut Screen) -> CommandResult {
     for Listed { order_id, .. } in open {
         writeln!(screen, "{order_id}")?;
     }
-    writeln!(screen, "{} orders in doubt. Nothing was asked or written; add --confirm", open.len())?;
+    let (orders, minutes) = (plural(open.len(), "order"), older_than.as_secs() / 60);
+    writeln!(
+        screen,
+        "{orders} in doubt for {minutes} min or longer (--older-than). Nothing was asked or written; add --confirm"
+    )?;
     Ok(Finding::Clean)
 }
 

@@ -71,6 +71,10 @@ pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
         )?;
     } else {
         writeln!(screen, "QUEUE_URL={url}\nDLQ_URL={dlq_url}\nMAX_RECEIVE_COUNT={}", args.max_receives)?;
+        if !suffix.is_empty() {
+            // Or what can never succeed would take those behind it in its group along to the dead-letter queue.
+            writeln!(screen, "POISON_MODE=dlq")?;
+        }
     }
     Ok(Finding::Clean)
 }
