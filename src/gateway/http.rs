@@ -66,13 +66,12 @@ struct AnswerBody {
 impl AnswerBody {
     /// Whether what a look-up found names another order, or another amount. None of it need be there.
     fn is_about_another(&self, order: &Order) -> bool {
-        let differs = |value: &Value, ours: &str| {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            !value.is_null() && !text.eq_ignore_ascii_case(ours)
-        };
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let differs = |value: &Value, ours: &str| !value.is_null() && text(value) != ours;
+        let currency = Value::from(text(&self.currency).to_ascii_uppercase());
         differs(&self.order_id, order.id().as_str())
             || differs(&self.amount_minor, &order.money().minor().to_string())
-            || differs(&self.currency, order.money().currency().code())
+            || !self.currency.is_null() && differs(&currency, order.money().currency().code())
     }
 }
 
@@ -355,7 +354,9 @@ mod tests {
         assert_eq!(find(2, 200, r#"{"id":"c","status":"succeeded","attempt":2}"#).await, paid());
         assert_eq!(find(2, 200, r#"{"id":"c","status":"failed"}"#).await, LookedUp::Unclear);
         assert_eq!(find(1, 200, r#"{"id":"c","status":"succeeded","attempt":2}"#).await, LookedUp::Unclear);
-        for other in [r#""order_id":"o-2""#, r#""amount_minor":101"#, r#""currency":"USD""#] {
+        for other in
+            [r#""order_id":"o-2""#, r#""order_id":"O-1""#, r#""amount_minor":101"#, r#""currency":"USD""#]
+        {
             let body = format!(r#"{{"id":"c","status":"succeeded",{other}}}"#).leak();
             assert_eq!(find(1, 200, body).await, LookedUp::Unclear, "{other}");
         }
