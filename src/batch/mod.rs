@@ -286,6 +286,8 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 #[derive(Debug, Default)]
 struct Breaker {
     failures: AtomicU32,
+    /// Whether the latest failure was the provider's.
+    of_the_provider: AtomicBool,
     open: AtomicBool,
 }
 
@@ -296,9 +298,12 @@ impl Breaker {
 
     fn note(&self, outcome: &Outcome) {
         match outcome.facts.health {
-            Health::Fine if settled_without_the_provider(outcome) => {}
+            // The ledger's answer ends no row of failures of the provider.
+            Health::Fine
+                if outcome.is_of_the_ledger_alone() && self.of_the_provider.load(Ordering::Relaxed) => {}
             Health::Fine => self.failures.store(0, Ordering::Relaxed),
             Health::Failing => {
+                self.of_the_provider.store(outcome.facts.provider_time.is_some(), Ordering::Relaxed);
                 let before = self.failures.fetch_add(1, Ordering::Relaxed);
                 if before.saturating_add(1) >= BREAKER_LIMIT {
                     self.open.store(true, Ordering::Relaxed);
@@ -307,17 +312,6 @@ impl Breaker {
             Health::Stop => self.open.store(true, Ordering::Relaxed),
         }
     }
-}
-
-/// Whether the ledger alone had the answer: that ends no row of failures of the provider.
-fn settled_without_the_provider(outcome: &Outcome) -> bool {
-    let by_record = matches!(
-        outcome.decision,
-        Decision::Ack(AckReason::Duplicate)
-            | Decision::Retry { reason: RetryReason::Busy, .. }
-            | Decision::Poison(_)
-    );
-    by_record && outcome.facts.provider_time.is_none()
 }
 
 #[cfg(test)]

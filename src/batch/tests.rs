@@ -43,6 +43,10 @@ impl Step for Script {
             "good" => Outcome::of(Decision::Ack(AckReason::Charged)),
             "bad" => Outcome::of(Decision::Poison(PoisonReason::Declined(Code::new("card_declined")))),
             "down" => Outcome { decision: retry(), facts: health(Health::Failing) },
+            "silent" => {
+                let facts = Facts { provider_time: Some(Duration::from_secs(1)), ..health(Health::Failing) };
+                Outcome { decision: retry(), facts }
+            }
             "stop" => Outcome { decision: retry(), facts: health(Health::Stop) },
             "known" => Outcome::of(Decision::Ack(AckReason::Duplicate)),
             "hang" => std::future::pending().await,
@@ -251,8 +255,10 @@ async fn three_failures_in_a_row_open_the_breaker() {
     assert_eq!(reasons(&opened)[3], "NOT_STARTED:BREAKER");
     assert!(opened.breaker_opened);
     // What the ledger alone knows says nothing about the provider.
-    let between = run(&["down-1", "known-1", "down-2", "known-2", "down-3", "good-1"]).await;
+    let between = run(&["silent-1", "known-1", "silent-2", "known-2", "silent-3", "good-1"]).await;
     assert_eq!(reasons(&between)[5], "NOT_STARTED:BREAKER");
+    let ledger = run(&["down-1", "known-1", "down-2", "known-2", "down-3", "good-1"]).await;
+    assert_eq!(reasons(&ledger)[5], "CHARGED");
     let healed = run(&["down-1", "down-2", "good-1", "down-3", "down-4", "good-2"]).await;
     assert_eq!(reasons(&healed)[5], "CHARGED");
     assert!(!healed.breaker_opened);

@@ -8,7 +8,7 @@ use std::{future::Future, time::Duration};
 
 use crate::{
     clock::Timestamp,
-    decision::Decision,
+    decision::{AckReason, Decision, RetryReason},
     order::{Order, OrderId},
     record::MessageId,
 };
@@ -147,5 +147,17 @@ impl Outcome {
     /// A decision about which nothing else is known.
     pub fn of(decision: Decision) -> Self {
         Self { decision, facts: Facts::default() }
+    }
+
+    /// Whether the ledger alone had the answer, so that it says nothing about the provider.
+    pub(crate) fn is_of_the_ledger_alone(&self) -> bool {
+        use RetryReason::{Busy, LeaseLost, RecordUnreadable};
+        let by_record = matches!(
+            self.decision,
+            Decision::Ack(AckReason::Duplicate)
+                | Decision::Retry { reason: Busy | LeaseLost | RecordUnreadable, .. }
+                | Decision::Poison(_)
+        );
+        by_record && self.facts.provider_time.is_none()
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::{
     sync::{Semaphore, SemaphorePermit, watch},
-    task::{JoinError, JoinSet},
+    task::JoinSet,
     time::{Instant, sleep},
 };
 
@@ -95,10 +95,7 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
     pub(super) async fn receive_in_a_loop(self: Arc<Self>) {
         let mut working = JoinSet::new();
         let mut failures: u32 = 0;
-        while let Some(received) = self.unless_stopped(self.receive_when_there_is_room()).await {
-            if reap(&mut working).is_err() {
-                break;
-            }
+        while let Some(received) = self.receive_beside(&mut working).await {
             match received {
                 Ok(messages) => {
                     failures = 0;
@@ -140,6 +137,26 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
             result = waiting => Some(result),
             // An error means that the worker is gone, which is a stop too.
             _ = stopped.wait_for(|stopped| *stopped) => None,
+        }
+    }
+
+    /// What the next receive brings, or `None` if the worker stops first, or if a task at work panics outside of a step:
+    /// its messages stay in hand and would be dropped whenever they came again, so the loop has to end, and the process
+    /// with it.
+    async fn receive_beside(
+        &self,
+        working: &mut JoinSet<Metrics>,
+    ) -> Option<Result<Vec<Message>, QueueError>> {
+        let receiving = self.unless_stopped(self.receive_when_there_is_room());
+        tokio::pin!(receiving);
+        loop {
+            tokio::select! {
+                biased;
+                received = &mut receiving => return received,
+                Some(ended) = working.join_next() => {
+                    ended.ok()?;
+                }
+            }
         }
     }
 
@@ -199,7 +216,7 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
     /// Receives nothing for a while when the ledger or the provider fails batch after batch.
     fn mind_failures(&self, result: &BatchResult) {
         let outcomes = || result.judged.iter().map(|one| &one.outcome);
-        if outcomes().any(|outcome| outcome.decision.is_ack()) {
+        if outcomes().any(|outcome| outcome.decision.is_ack() && !outcome.is_of_the_ledger_alone()) {
             self.failing.store(0, Ordering::Relaxed);
             return;
         }
@@ -235,15 +252,6 @@ impl<S: Step + 'static, Q: Queue + 'static> Shift<S, Q> {
             body: Ok(message.body),
         }
     }
-}
-
-/// Forgets the tasks that have ended; an error if one of them panicked outside of a step. Its messages stay in hand and
-/// would be dropped whenever they came again, so the loop ends, and the process with it.
-fn reap(working: &mut JoinSet<Metrics>) -> Result<(), JoinError> {
-    while let Some(ended) = working.try_join_next() {
-        ended?;
-    }
-    Ok(())
 }
 
 fn is_without_proof(decision: &Decision) -> bool {

@@ -378,3 +378,16 @@ async fn a_failing_ledger_pauses_the_receives() {
     let receives = worker.monitor.receives();
     assert!(receives < 100, "{receives} receives in ten minutes");
 }
+
+/// A bug outside of a step: the messages of that batch stay in hand, and nobody would ever work on them.
+#[tokio::test(start_paused = true)]
+async fn a_task_that_panics_ends_the_worker() {
+    for orders in [1, 10, 30] {
+        let bench = Bench::new("orders");
+        bench.send(0..orders, None);
+        let worker = bench.worker(SlowStep::taking(Duration::ZERO), rules(1, 10, 30 * SECOND));
+        let Ok(worker) = Arc::try_unwrap(worker) else { panic!("nobody else has it") };
+        let worker = Arc::new(Worker { emit: |_line| panic!("no more standard output"), ..worker });
+        assert_eq!(worker.run(pending()).await, Err(LoopEnded), "{orders}");
+    }
+}
