@@ -9,6 +9,7 @@
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
+use charge_once::backoff::Random;
 use serde_yaml_ng::Value;
 
 use crate::template::TEMPLATE;
@@ -83,65 +84,92 @@ fn a_change_of_a_setting_publishes_the_function() {
     assert!(values + settings.len() - 1 <= LONGEST_DESCRIPTION, "{values} and what is between them");
 }
 
-/// What `make deploy` types, with a SAM that finds a stack or finds none; whether that went well.
-fn typed(finds: &str, parameters: &str) -> (bool, String) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let stub = std::env::temp_dir().join(format!(
-        "charge-once-sam-{}-{finds}-{}",
-        std::process::id(),
-        parameters.len()
-    ));
-    let log = stub.with_extension("log");
-    let answer = match finds {
-        "a-stack" => "exit 0",
-        "no-stack" => "echo 'The input stack s does not exist on Cloudformation in the region r' >&2; exit 1",
-        "no-profile" => "echo 'Profile x does not exist' >&2; exit 1",
-        _ => "echo 'Unable to locate credentials' >&2; exit 1",
-    };
-    let script =
-        format!("#!/bin/sh\necho \"$*\" >> {}\ncase \"$1\" in list) {answer} ;; esac\n", log.display());
-    std::fs::write(&stub, script).unwrap();
-    let stub_path = stub.to_str().unwrap();
-    assert!(Command::new("chmod").args(["+x", stub_path]).status().unwrap().success());
-    let _ = std::fs::remove_file(&log);
-    let status = Command::new(root.join("scripts/deploy"))
-        .env("SAM", stub_path)
-        .envs([("CONFIG", "prod"), ("RELEASE", "r1"), ("PARAMETERS", parameters)])
-        .output()
-        .unwrap()
-        .status;
-    let lines = std::fs::read_to_string(&log).unwrap_or_default();
-    for file in [stub, log] {
-        drop(std::fs::remove_file(file));
+/// What `make deploy` types, with a SAM that finds a stack or finds none, and what the first deployment wrote down.
+struct Deployment<'a> {
+    finds: &'a str,
+    parameters: &'a str,
+    written: &'a str,
+}
+
+impl Deployment<'_> {
+    /// Whether it went well, and what was typed.
+    fn typed(&self) -> (bool, String) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folder = std::env::temp_dir().join(format!("charge-once-{}", Random::System.token()));
+        std::fs::create_dir(&folder).unwrap();
+        let [sam, log, settings] = ["sam", "log", "samconfig.toml"].map(|name| folder.join(name));
+        let answer = match self.finds {
+            "a stack" => "exit 0",
+            "none" => "echo 'The input stack s does not exist on Cloudformation in the region r' >&2; exit 1",
+            error => &format!("echo '{error}' >&2; exit 1"),
+        };
+        let script =
+            format!("#!/bin/sh\necho \"$*\" >> {}\ncase \"$1\" in list) {answer} ;; esac\n", log.display());
+        std::fs::write(&sam, script).unwrap();
+        std::fs::write(
+            &settings,
+            format!(
+                "[prod.global.parameters]\nstack_name = \"s\"\n\n[prod.deploy.parameters]\n{}",
+                self.written
+            ),
+        )
+        .unwrap();
+        assert!(Command::new("chmod").arg("+x").arg(&sam).status().unwrap().success());
+        let output = Command::new(root.join("scripts/deploy"))
+            .env("SAM", &sam)
+            .env("SAMCONFIG", &settings)
+            .envs([("CONFIG", "prod"), ("RELEASE", "r1"), ("PARAMETERS", self.parameters)])
+            .output()
+            .unwrap();
+        let typed = std::fs::read_to_string(&log).unwrap_or_default();
+        let typed = typed.replace(&format!(" --config-file {}", settings.display()), "");
+        std::fs::remove_dir_all(folder).unwrap();
+        (output.status.success(), typed)
     }
-    (status.success(), lines)
 }
 
 const EPOCH: &str = "LedgerEpoch=2026-11-30T12:00:00Z";
 const LOOK: &str = "list stack-outputs --config-env prod --output json\n";
 
+fn typed(finds: &str, parameters: &str) -> (bool, String) {
+    Deployment { finds, parameters, written: "" }.typed()
+}
+
 #[test]
 fn what_a_stack_has_is_kept_by_the_next_deployment() {
     let deploys = format!("{LOOK}deploy --config-env prod --parameter-overrides Release=r1 {EPOCH}\n");
-    assert_eq!(typed("a-stack", EPOCH), (true, deploys));
+    assert_eq!(typed("a stack", EPOCH), (true, deploys));
+}
+
+#[test]
+fn the_stack_is_looked_for_where_the_first_deployment_put_it() {
+    let written = "region = \"eu-west-1\" # here\n  stack_name='shop'\n[other]\nregion = \"x\"\n";
+    let (_, typed) = Deployment { finds: "a stack", parameters: "", written }.typed();
+    let look =
+        "list stack-outputs --config-env prod --region eu-west-1 --stack-name shop --output json\ndeploy ";
+    assert!(typed.starts_with(look), "{typed}");
 }
 
 #[test]
 fn the_first_deployment_asks() {
     let asks = format!("{LOOK}deploy --guided --config-env prod\n");
-    assert_eq!(typed("no-stack", ""), (true, asks));
+    assert_eq!(typed("none", ""), (true, asks));
     // What is not heard must not be said in vain.
-    assert_eq!(typed("no-stack", EPOCH), (false, LOOK.to_owned()));
+    assert_eq!(typed("none", EPOCH), (false, LOOK.to_owned()));
 }
 
 /// Guided, it would put defaults in the place of what the stack has.
 #[test]
 fn nothing_is_deployed_where_nobody_knows_whether_there_is_a_stack() {
-    assert_eq!(typed("no-credentials", ""), (false, LOOK.to_owned()));
-    assert_eq!(typed("no-profile", ""), (false, LOOK.to_owned()));
+    for error in ["Unable to locate credentials", "Profile x does not exist"] {
+        assert_eq!(typed(error, ""), (false, LOOK.to_owned()));
+    }
 }
 
+/// SAM drops both without a word.
 #[test]
-fn a_misspelt_parameter_deploys_nothing() {
-    assert_eq!(typed("a-stack", "LedgrEpoch=2026-11-30T12:00:00Z"), (false, String::new()));
+fn a_misspelt_parameter_and_one_without_a_value_deploy_nothing() {
+    for parameters in ["LedgrEpoch=2026-11-30T12:00:00Z", "ProducerArn=", "ProducerArn"] {
+        assert_eq!(typed("a stack", parameters), (false, String::new()), "{parameters}");
+    }
 }
