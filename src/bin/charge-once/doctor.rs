@@ -156,6 +156,8 @@ fn write(diagnosis: &Diagnosis, screen: &mut Screen) -> std::io::Result<()> {
     }
     let changes: Vec<&str> =
         diagnosis.findings.iter().filter_map(|finding| finding.fix.strip_prefix(DEPLOY)).collect();
+    // Some leave the value to whoever types it.
+    let changes = Vec::from_iter(changes.into_iter().filter(|change| !change.contains("VALUE")));
     if !changes.is_empty() {
         writeln!(
             screen,

@@ -42,17 +42,18 @@ struct QueueArg {
     #[arg(value_name = "QUEUE")]
     queue: Option<String>,
     /// The queue's URL, as the other commands take it
-    #[arg(long, env = "QUEUE_URL", value_name = "URL", value_parser = queue_url, required_unless_present = "queue")]
+    #[arg(long, env = "QUEUE_URL", value_name = "URL", required_unless_present = "queue")]
     queue_url: Option<String>,
 }
 
 impl QueueArg {
     /// The queue's URL. What is typed counts more than the variable.
     async fn url(&self, clients: &Clients) -> Result<String, CommandError> {
-        let name = match (&self.queue, &self.queue_url) {
-            (Some(queue), _) if !queue.contains("://") => queue,
-            (Some(url), _) | (None, Some(url)) => return Ok(url.clone()),
-            (None, None) => return Err("no queue: give its name or --queue-url".into()),
+        let typed = self.queue.as_ref().or(self.queue_url.as_ref()).filter(|queue| !queue.is_empty());
+        let name = match typed {
+            Some(url) if url.contains("://") => return Ok(queue_url(url)?),
+            Some(name) => name,
+            None => return Err("no queue: give its name or --queue-url".into()),
         };
         let answer = Box::pin(clients.sqs().get_queue_url().queue_name(name).send()).await;
         let answer = answer.map_err(|source| NoQueue { name: name.clone(), source })?;

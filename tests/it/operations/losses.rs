@@ -260,7 +260,7 @@ async fn looking_into_a_queue_that_is_worked_on_uses_up_no_receive() {
     let orders = bench.sqs.queue_url("orders");
     bench.sqs.queues().send_one("orders", Outgoing { body: order("o-1"), ..Outgoing::default() }).unwrap();
     for command in ["stats", "peek", "export", "redrive"] {
-        let output = bench.run(&["dlq", command, "--dlq-url", &orders, "--to", &orders][..4]).await;
+        let output = bench.run(&["dlq", command, "--dlq-url", &orders]).await;
         assert_eq!(output.status.code(), Some(1), "{command}");
     }
     let output = bench.run(&["dlq", "discard", "--filter", "*", "--dlq-url", &orders, "--confirm"]).await;

@@ -1,6 +1,10 @@
 //! `charge-once dlq stats` and `peek`: looking, which SQS counts as receiving.
 
-use std::{collections::BTreeMap, io::Write, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+    time::Duration,
+};
 
 use charge_once::{
     clients::Clients,
@@ -12,7 +16,7 @@ use serde_json::{Value, json};
 use super::{WalkArgs, met_all};
 use crate::{
     CommandResult, Finding,
-    screen::{Screen, plural},
+    screen::{Screen, note, plural},
     table::table,
 };
 
@@ -113,6 +117,10 @@ pub(super) async fn peek(
     // It shows samples: that there are more is said, and is no failure.
     met_all(letters.len(), &depth);
     let chosen: Vec<_> = letters.iter().filter(|letter| args.filter.takes(letter)).collect();
+    if chosen.is_empty() && !letters.is_empty() {
+        let reasons: BTreeSet<&str> = letters.iter().map(|letter| letter.reason.as_str()).collect();
+        note(&format!("no message matches; the reasons here: {}", Vec::from_iter(reasons).join(", ")));
+    }
     let shown = chosen.iter().take(args.limit);
     if json {
         for letter in shown {

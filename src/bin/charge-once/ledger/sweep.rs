@@ -147,22 +147,23 @@ fn report(swept: &[Swept<'_>], json: bool, screen: &mut Screen) -> CommandResult
         let settled = swept.iter().filter(|one| !is_open(&one.outcome)).count();
         writeln!(screen, "{rows}\n{} looked at, {settled} settled", plural(swept.len(), "order"))?;
     }
-    let wrong = swept.iter().filter(|one| is_wrong(&one.outcome)).collect::<Vec<_>>();
-    if let Some(error) = wrong.iter().find_map(|one| one.outcome.facts.error.as_ref()) {
+    let unasked = swept.iter().filter(|one| is_unasked(&one.outcome)).collect::<Vec<_>>();
+    if let Some(error) = unasked.iter().find_map(|one| one.outcome.facts.error.as_ref()) {
         note(&format!(
             "{} could not be asked about, the first because of: {error}",
-            plural(wrong.len(), "order")
+            plural(unasked.len(), "order")
         ));
     }
-    Ok(if wrong.is_empty() { Finding::Clean } else { Finding::Wrong })
+    let alarmed = swept.iter().any(|one| one.outcome.facts.alarm.is_some());
+    Ok(if alarmed || !unasked.is_empty() { Finding::Wrong } else { Finding::Clean })
 }
 
 fn is_open(outcome: &Outcome) -> bool {
     matches!(outcome.decision, Decision::Retry { .. })
 }
 
-/// An alarm, a provider that cannot be reached, and settings of another provider, account or mode.
-fn is_wrong(outcome: &Outcome) -> bool {
-    let wrong = ["GATEWAY:NOT_SENT", "GATEWAY:AUTH_CONFIG", "GATEWAY:OTHER_PROVIDER"];
-    outcome.facts.alarm.is_some() || wrong.contains(&outcome.decision.reason().as_str())
+/// The provider cannot be reached or refuses us, or the settings are of another provider, account or mode.
+fn is_unasked(outcome: &Outcome) -> bool {
+    let reasons = ["GATEWAY:NOT_SENT", "GATEWAY:AUTH_CONFIG", "GATEWAY:OTHER_PROVIDER"];
+    reasons.contains(&outcome.decision.reason().as_str())
 }

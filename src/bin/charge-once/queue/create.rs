@@ -67,7 +67,12 @@ pub(crate) async fn run(args: Args, screen: &mut Screen) -> CommandResult {
         writeln!(
             screen,
             "{:#}",
-            json!({ "queue_url": url, "dlq_url": dlq_url, "max_receive_count": args.max_receives })
+            json!({
+                "queue_url": url,
+                "dlq_url": dlq_url,
+                "max_receive_count": args.max_receives,
+                "poison_mode": if suffix.is_empty() { "redrive" } else { "dlq" },
+            })
         )?;
     } else {
         writeln!(screen, "QUEUE_URL={url}\nDLQ_URL={dlq_url}\nMAX_RECEIVE_COUNT={}", args.max_receives)?;
