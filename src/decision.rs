@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use crate::{
     envelope::EnvelopeError,
-    order::{OrderError, SHORTEST_CARD},
+    order::{OrderError, may_be_a_card},
     payload::PayloadFault,
     record::RecordError,
     telemetry::ErrorChain,
@@ -135,8 +135,7 @@ impl Code {
     /// card may be one: neither belongs into logs and records, so both become `unreadable`.
     pub fn foreign(text: &str) -> Self {
         let text = text.trim();
-        let digits = text.bytes().filter(u8::is_ascii_digit).count();
-        let is_code = digits < SHORTEST_CARD && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let is_code = !may_be_a_card(text) && text.bytes().all(|byte| byte.is_ascii_graphic());
         Self::new(if is_code { text } else { "unreadable" })
     }
 

@@ -7,7 +7,7 @@ use crate::{
     charge::{Facts, Health, Outcome},
     decision::{Decision, PoisonReason, RetryAfter, RetryReason},
     envelope::{Envelope, EnvelopeError, S3Pointer},
-    order::{Order, OrderRules},
+    order::{Order, OrderRules, may_be_a_card},
     payload::{PayloadError, PayloadFault},
     record::Record,
     telemetry::ErrorChain,
@@ -57,14 +57,14 @@ impl<S: Sync, Q: Sync> Batch<'_, S, Q> {
 pub(super) fn parse(text: &str, rules: &OrderRules) -> Result<Order, Box<Outcome>> {
     Order::parse(text, rules).map_err(|error| {
         let mut outcome = poison(PoisonReason::Order(error));
-        outcome.facts.named = Order::named_in(text).filter(|id| !id.may_be_a_card());
+        // Where a rule is broken the fields may be mixed up, too.
+        outcome.facts.named = Order::named_in(text).filter(|id| !may_be_a_card(id.as_str()));
         outcome
     })
 }
 
 fn poison(reason: PoisonReason) -> Box<Outcome> {
-    let facts = Facts { error: reason.explain(), ..Facts::default() };
-    Box::new(Outcome { decision: Decision::Poison(reason), facts })
+    Box::new(Outcome::of(Decision::Poison(reason)))
 }
 
 fn not_read(error: PayloadError) -> Box<Outcome> {

@@ -17,7 +17,7 @@ mod error;
 mod fields;
 
 /// Digits of the shortest card numbers.
-pub(crate) const SHORTEST_CARD: usize = 12;
+const SHORTEST_CARD: usize = 12;
 /// Longest `order_id`, in characters.
 const MAX_ORDER_ID: usize = 128;
 
@@ -36,12 +36,6 @@ impl OrderId {
     /// The identifier as text.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// Whether it has as many digits as a card number. Of an order that breaks another rule nobody knows whether its
-    /// fields are mixed up.
-    pub(crate) fn may_be_a_card(&self) -> bool {
-        self.0.bytes().filter(u8::is_ascii_digit).count() >= SHORTEST_CARD
     }
 }
 
@@ -182,6 +176,11 @@ impl Order {
         );
         hex(&Sha256::digest(text))
     }
+}
+
+/// Whether the text has as many digits as a card number.
+pub(crate) fn may_be_a_card(text: &str) -> bool {
+    text.bytes().filter(u8::is_ascii_digit).count() >= SHORTEST_CARD
 }
 
 /// Lower-case hexadecimal.
