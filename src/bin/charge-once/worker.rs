@@ -6,8 +6,6 @@ use charge_once::{
     clients::Clients,
     clock::{Clock, parse_duration},
     config::{Config, ProcessEnvironment},
-    ledger::{Ledger, dynamodb::DynamoDbLedger},
-    order::OrderId,
     queue::sqs::SqsQueue,
     telemetry::{self, ErrorChain},
     wiring::{self, ConfiguredCharge, StartError},
@@ -93,7 +91,7 @@ async fn build(args: &Args, config: Config) -> Result<Worker<ConfiguredCharge, S
     let concurrency = args.concurrency.and_then(|count| usize::try_from(count).ok()).unwrap_or(per_loop);
     let clients = Clients::load(&ProcessEnvironment).await?;
     crate::aws::ready(&clients).await?;
-    has_table(&clients.ledger(&config.ledger_table), &config.ledger_table).await?;
+    has_table(&clients, &config.ledger_table).await?;
     let step = ConfiguredCharge::build(&config, &clients).await?;
     if queue_url.ends_with(".fifo") && config.move_poison_to.is_none() {
         tracing::warn!(
@@ -107,13 +105,12 @@ async fn build(args: &Args, config: Config) -> Result<Worker<ConfiguredCharge, S
 }
 
 /// A misspelt table would use up the receives of every message. Whatever else the ledger answers may pass.
-async fn has_table(ledger: &DynamoDbLedger, table: &str) -> Result<(), StartError> {
-    let Some(nobody) = OrderId::parse("-") else { return Ok(()) };
-    match ledger.get(&nobody).await {
+async fn has_table(clients: &Clients, table: &str) -> Result<(), StartError> {
+    match clients.ledger(table).warm().await {
         Err(error) if error.code == "ResourceNotFoundException" => {
             Err(format!("LEDGER_TABLE: there is no table {table} in this account and Region").into())
         }
-        Ok(_) | Err(_) => Ok(()),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

@@ -57,11 +57,13 @@ impl DynamoDbLedger {
         LedgerError { code, source: Box::new(InTable { table: self.table.clone(), source: Box::new(error) }) }
     }
 
-    /// One cheap call that opens the connection, so that the first order does not wait for it. Its outcome does
-    /// not matter.
-    pub async fn warm(&self) {
-        let key = item::text("order#");
-        let _ = self.client.get_item().table_name(&self.table).key("pk", key).send().await;
+    /// One cheap call that opens the connection, so that the first order does not wait for it.
+    ///
+    /// # Errors
+    /// The table did not answer; [`LedgerError::code`] says whether there is none.
+    pub async fn warm(&self) -> Result<(), LedgerError> {
+        let call = self.client.get_item().table_name(&self.table).key("pk", item::text("order#"));
+        call.send().await.map(drop).map_err(|error| self.failed(error))
     }
 }
 
