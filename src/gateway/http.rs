@@ -66,12 +66,14 @@ struct AnswerBody {
 impl AnswerBody {
     /// Whether what a look-up found names another order, or another amount. None of it need be there.
     fn is_about_another(&self, order: &Order) -> bool {
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let differs = |value: &Value, ours: &str| !value.is_null() && text(value) != ours;
-        let currency = Value::from(text(&self.currency).to_ascii_uppercase());
-        differs(&self.order_id, order.id().as_str())
-            || differs(&self.amount_minor, &order.money().minor().to_string())
-            || !self.currency.is_null() && differs(&currency, order.money().currency().code())
+        let named = |value: &Value| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            (!value.is_null()).then_some(text)
+        };
+        let (minor, currency) = (order.money().minor().to_string(), order.money().currency().code());
+        named(&self.order_id).is_some_and(|id| id != order.id().as_str())
+            || named(&self.amount_minor).is_some_and(|amount| amount != minor)
+            || named(&self.currency).is_some_and(|code| !code.eq_ignore_ascii_case(currency))
     }
 }
 

@@ -76,8 +76,7 @@ impl Discarded {
         if !discard.filter.takes(letter) || !kept {
             return false;
         }
-        let name =
-            letter.order_id.as_ref().map_or_else(|| letter.message.id.to_string(), ToString::to_string);
+        let name = letter.name();
         match &letter.standing {
             Standing::Held { .. } | Standing::Unsettled | Standing::Unreadable if !discard.force => {
                 self.refused.push(name);

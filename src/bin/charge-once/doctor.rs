@@ -154,10 +154,9 @@ fn write(diagnosis: &Diagnosis, screen: &mut Screen) -> std::io::Result<()> {
         writeln!(screen, "        breaks  {}", finding.breaks)?;
         writeln!(screen, "        fix     {}\n", finding.fix)?;
     }
-    let changes: Vec<&str> =
-        diagnosis.findings.iter().filter_map(|finding| finding.fix.strip_prefix(DEPLOY)).collect();
+    let changes = diagnosis.findings.iter().filter_map(|finding| finding.fix.strip_prefix(DEPLOY));
     // Some leave the value to whoever types it.
-    let changes = Vec::from_iter(changes.into_iter().filter(|change| !change.contains("VALUE")));
+    let changes: Vec<&str> = changes.filter(|change| !change.contains("VALUE")).collect();
     if !changes.is_empty() {
         writeln!(
             screen,

@@ -152,17 +152,14 @@ async fn show(args: Args, screen: &mut Screen) -> CommandResult {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
         return serve::serve(Arc::new(stack), address, screen).await;
     }
-    let rounds = if args.twice { 2 } else { 1 };
-    let report = if args.json {
-        let report = deliver(&stack, &events, rounds, |_| Ok(())).await?;
+    // With faults an event may take many seconds: each is shown as soon as it is answered.
+    let show = |delivery: &Delivery| if args.json { Ok(()) } else { write!(screen, "{delivery}") };
+    let report = deliver(&stack, &events, if args.twice { 2 } else { 1 }, show).await?;
+    if args.json {
         writeln!(screen, "{:#}", report.to_json())?;
-        report
     } else {
-        // With faults an event may take many seconds: each is shown as soon as it is answered.
-        let report = deliver(&stack, &events, rounds, |delivery| write!(screen, "{delivery}")).await?;
         write!(screen, "{report}")?;
-        report
-    };
+    }
     Ok(if report.is_clean() { Finding::Clean } else { Finding::Wrong })
 }
 

@@ -46,10 +46,7 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
     let only = only.map(|messages| messages.into_iter().map(|message| message.id).collect());
     let discard = Discard { from: &undertaker, filter, only, force, confirm };
     let stop = Stop::default();
-    let seen = |done: &Discarded| {
-        bar.set_position(progress::count(done.seen));
-        stop.go_on()
-    };
+    let seen = |done: &Discarded| progress::step(&bar, done.seen, &stop);
     let (done, ended) = stop.or(Box::pin(discard.run(seen))).await?;
     bar.finish_and_clear();
     let finding = report::discarded(&done, confirm, json, screen)?;

@@ -85,10 +85,7 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
         confirm: args.confirm,
     };
     let stop = Stop::default();
-    let seen = |moved: &Moved| {
-        bar.set_position(progress::count(moved.seen));
-        stop.go_on()
-    };
+    let seen = |moved: &Moved| progress::step(&bar, moved.seen, &stop);
     let (moved, ended) = stop.or(Box::pin(import.run(messages, Pace::new(args.rate), seen))).await?;
     bar.finish_and_clear();
     let finding = report::moved(&moved, args.confirm, json, screen)?;

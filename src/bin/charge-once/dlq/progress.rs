@@ -1,8 +1,10 @@
 //! The progress bar: on standard error, and only if that is a terminal.
 
-use std::time::Duration;
+use std::{ops::ControlFlow, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::signals::Stop;
 
 const TEMPLATE: &str = "{bar:30} {pos}/{len} {msg} {per_sec} {eta}";
 
@@ -14,6 +16,12 @@ pub(super) fn bar(total: u64) -> ProgressBar {
     }
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
+}
+
+/// Moves the bar to what was seen; whether the next step may begin.
+pub(super) fn step(bar: &ProgressBar, seen: usize, stop: &Stop) -> ControlFlow<()> {
+    bar.set_position(count(seen));
+    stop.go_on()
 }
 
 /// A count as a bar takes it.

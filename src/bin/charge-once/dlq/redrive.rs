@@ -92,10 +92,7 @@ pub(super) async fn run(args: &Args, clients: &Clients, json: bool, screen: &mut
     let bar = progress::bar(depth.visible);
     let mover = Mover { from: &undertaker, plan, confirm: args.confirm };
     let stop = Stop::default();
-    let seen = |moved: &Moved| {
-        bar.set_position(progress::count(moved.seen));
-        stop.go_on()
-    };
+    let seen = |moved: &Moved| progress::step(&bar, moved.seen, &stop);
     let (moved, ended) = stop.or(Box::pin(mover.run(Pace::new(args.rate), seen))).await?;
     bar.finish_and_clear();
     let finding = report::moved(&moved, args.confirm, json, screen)?;
